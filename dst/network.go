@@ -145,7 +145,7 @@ func (n *network) packet(c *conn, p wire.Packet) {
 	if id, saved := n.server.Saved(); saved != nil && saved.Failed == "" {
 		n.count[countSaved]++
 		account := n.ledger.Account(id)
-		n.complain(n.disk.keep(id, &session.Saved{Checkpoint: *saved, Sent: account.Sent, Sends: account.Sends}))
+		n.complain(n.disk.keep(id, &session.Saved{Checkpoint: *saved, Sent: account.Sent, Sends: n.ledger.SendsOf(id)}))
 	}
 	if join, ok := ev.(*metasim.Join); ok && n.server.Presence(join.Client) == session.Away {
 		n.comeBack(c, join)

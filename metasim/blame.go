@@ -1,5 +1,7 @@
 package metasim
 
+import "cmp"
+
 // A Hop is a link over which one client holds another back.
 type Hop struct {
 	From, To ClientID
@@ -75,6 +77,9 @@ func (r Reason) String() string {
 //
 // What raises the safe time of the client is a report of a client on the chain, up to and with the first From whose Reason is
 // not Heard; where that Reason is Promised, also a report of a client that holds this From back.
+//
+// Of a group (Config.Groups) what one was given, and what holds one back, holds for all: the From of a Hold may be one of them and the
+// message on its way to another, and a report of any of them may raise the safe time.
 //
 // Blame takes in all events that were stepped, settled or not. Where several clients hold one back equally it names one of
 // them; the same calls of Step, Settle and Blame name the same one. Its cost is the length of the chain.
@@ -198,6 +203,11 @@ func (d *Dispatcher) hop(from, to ClientID, send Instant) (Hop, Instant) {
 	c := &d.clients[from]
 	for i := range c.pubs {
 		model := c.pubs[i].link(to)
+		if g := d.clients[to].group; g != nil && model == nil { // what another one of its group is given holds it back, too
+			for _, member := range g.hearing {
+				model = cmp.Or(model, c.pubs[i].link(member.id))
+			}
+		}
 		if model == nil {
 			continue
 		}

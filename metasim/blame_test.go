@@ -38,7 +38,13 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 		word := map[Reason]Instant{
 			Promised: h.Promise, NextEvent: h.NextEvent, Pending: h.Pending.React(h.Reaction), Heard: h.Safe.React(h.Reaction),
 		}
-		link := n.d.clients[h.From].publication(h.Channel).link(h.To)
+		pub := n.d.clients[h.From].publication(h.Channel)
+		link := pub.link(h.To)
+		for i := range n.d.clients { // or the one to another of its group
+			if other := &n.d.clients[i]; link == nil && n.d.sameGroup(&n.d.clients[h.To], other) {
+				link = pub.link(other.id)
+			}
+		}
 		c := &n.d.clients[h.From]
 		switch {
 		case ends:
@@ -49,7 +55,7 @@ func (n *network) checkBlame(id ClientID, safe []Instant) error {
 			return fault(k, "a wrong send")
 		case h.Due != safe[to] || h.Due != link.Earliest(h.Send) || h.Min != link.Min():
 			return fault(k, "a wrong arrival")
-		case h.Blocked != (c.waiting && !c.need().Before(Earlier(safe[h.From], limit))):
+		case h.Blocked != (c.waiting && !c.proxy && !c.need().Before(Earlier(safe[h.From], limit))):
 			return fault(k, "a wrong Blocked")
 		}
 		to, ends = h.From, h.Reason != Heard && !h.Blocked
@@ -80,7 +86,7 @@ func (n *network) checkAllBlame(ev Event, before []Instant, chains [][]Hold) err
 		}
 		if n.d.clients[i].state != gone && before[i].Before(after[i]) && before[i].Before(Earlier(n.d.end, n.d.permit)) {
 			n.released++
-			if !holds(chains, ClientID(i), speaker(ev)) {
+			if !n.holds(chains, ClientID(i), speaker(ev)) {
 				return fmt.Errorf("%+v released %s, which was held by %+v", ev, n.d.clients[i].name, chains[i])
 			}
 		}
@@ -115,13 +121,13 @@ func (n *network) checkShort() error {
 
 // holds reports whether the speaker is one of those from which the safe time of a client comes. A client whose promise decides
 // may also be given a better one by those that hold it back.
-func holds(chains [][]Hold, id, speaker ClientID) bool {
+func (n *network) holds(chains [][]Hold, id, speaker ClientID) bool {
 	for _, h := range chains[id] {
 		switch {
-		case h.From == speaker:
+		case h.From == speaker || speaker != ^ClientID(0) && n.d.sameGroup(&n.d.clients[h.From], &n.d.clients[speaker]):
 			return true
 		case h.Reason == Promised:
-			return holds(chains, h.From, speaker)
+			return n.holds(chains, h.From, speaker)
 		case h.Reason != Heard:
 			return false
 		}

@@ -17,6 +17,9 @@ type client struct {
 	reaction Time
 	subs     []Pattern
 	pubs     []publication // in order of channel
+	group    *group        // nil: it belongs to none
+	outside  bool          // as Config.Outside has it
+	proxy    bool          // it only sends, and another dispatcher decides when: a client of a group that hears nothing, or an outside one
 
 	clock  Instant // its last activity that it reported
 	floor  Instant // its unconditional promise
@@ -62,7 +65,7 @@ const (
 // A publication is a channel that a client declared, with a link to each of its subscribers.
 type publication struct {
 	channel string
-	links   []link  // in order of recipient; nil where common is set
+	links   []link  // in order of recipient; where common is set, those to groups alone
 	common  *common // not nil where all links of the channel are alike
 }
 
@@ -78,6 +81,22 @@ type use struct {
 	at     Instant // of burst
 }
 
+// A group is several clients that one gateway speaks for.
+type group struct {
+	members []ClientID
+	hearing []*client // those that something reaches
+	pending Instant   // the least of all, as the safe times have it
+}
+
+// least returns the least of what the members that hear have.
+func (g *group) least(of func(*client) Instant) Instant {
+	least := Infinity
+	for _, c := range g.hearing {
+		least = Earlier(least, of(c))
+	}
+	return least
+}
+
 // A link is a Link with what the dispatcher counts on it.
 type link struct {
 	to    ClientID
@@ -88,7 +107,8 @@ type link struct {
 // A common is a channel on which one Link without a state serves all senders and recipients.
 type common struct {
 	model   Link
-	to      []ClientID // its subscribers, in order
+	to      []ClientID // its subscribers that belong to no group, in order
+	groups  []ClientID // its subscribers that belong to groups, in order
 	node    safetime.ChannelNode
 	hasNode bool // it has a channel node in the graph of safe times
 }
@@ -131,7 +151,6 @@ func (p *publication) link(to ClientID) Link {
 		if _, ok := slices.BinarySearch(p.common.to, to); ok {
 			return p.common.model
 		}
-		return nil
 	}
 	i, ok := slices.BinarySearchFunc(p.links, to, func(l link, id ClientID) int { return int(l.to) - int(id) })
 	if !ok {
@@ -149,14 +168,29 @@ func (c *client) bounds() safetime.Bounds {
 }
 
 // pending is when the earliest message is due that the client may still answer: one that is queued for it, or one that it was
-// given and has not acknowledged.
+// given and has not acknowledged. It may answer those of its group, too.
 func (c *client) pending() Instant {
-	return Earlier(c.queue.due(), c.window.first())
+	if c.group != nil {
+		return c.group.least((*client).ownPending)
+	}
+	return c.ownPending()
 }
+
+func (c *client) ownPending() Instant { return Earlier(c.queue.due(), c.window.first()) }
+
+// cause is when the earliest message was due that the client, or one of its group, was given and has not acknowledged.
+func (c *client) cause() Instant {
+	if c.group != nil {
+		return c.group.least((*client).ownCause)
+	}
+	return c.ownCause()
+}
+
+func (c *client) ownCause() Instant { return c.window.first() }
 
 // promised is the instant before which the client sends nothing, by all that it has said.
 func (c *client) promised() Instant {
-	return SendBound(Later(c.floor, c.asleep), c.next, c.window.first(), c.reaction)
+	return SendBound(Later(c.floor, c.asleep), c.next, c.cause(), c.reaction)
 }
 
 // SendBound returns the first instant at which a client may send. It is not before its unconditional promise. Before the next
@@ -180,6 +214,8 @@ func (c *client) upcoming() Instant {
 	switch {
 	case c.state == gone:
 		return Infinity
+	case c.proxy:
+		return Later(c.clock, c.bounds().Known) // nothing is given to it
 	case c.waiting:
 		return Later(c.clock, c.need())
 	}

@@ -38,6 +38,12 @@ type Config struct {
 	// Memory bounds the bytes of the messages that are sent and not handled yet, as memory.go counts them: who is ahead of
 	// the others waits for them. What must be on its way at one time may take more. Zero: no bound.
 	Memory int
+	// Groups are clients that belong together, by name: one gateway to a nested run speaks for all clients of a group. What one of them is
+	// given each of them may answer, at that very instant. Any message reaches a group as it was sent, one step later, whatever Delays
+	// says: the delays to the clients behind the gateway are the nested dispatcher's. The clients of a group do not hear one another.
+	Groups [][]string
+	// Outside are the clients that another dispatcher speaks for: see Dispatcher.EarliestSend. They only send.
+	Outside []string
 	// Cascade bounds what is sent without delay at one step of a time, but the first, in bytes as cascade.go counts them: where such
 	// messages multiply from step to step, the run ends before they fill the memory. Zero: no bound.
 	Cascade int
@@ -71,6 +77,40 @@ func (c *Config) Validate() error {
 		if c.AheadOf[name] < 0 {
 			return fmt.Errorf("client %q may be given %d bytes ahead; use a positive number", name, c.AheadOf[name])
 		}
+	}
+	return c.checkGroups()
+}
+
+// checkGroups names the first contradiction in the groups and the outside clients.
+func (c *Config) checkGroups() error {
+	known := make(map[string]bool, len(c.Clients))
+	for _, name := range c.Clients {
+		known[name] = true
+	}
+	grouped := map[string]bool{}
+	for _, names := range c.Groups {
+		if len(names) == 0 {
+			return errors.New("a group has no client; name its clients, or leave it out")
+		}
+		for _, name := range names {
+			switch {
+			case !known[name]:
+				return fmt.Errorf("a group has %q, which is no client of the run; name one of the clients", name)
+			case grouped[name]:
+				return fmt.Errorf("client %q is in two groups, or twice in one; name it once", name)
+			}
+			grouped[name] = true
+		}
+	}
+	outside := map[string]bool{}
+	for _, name := range c.Outside {
+		switch {
+		case !known[name]:
+			return fmt.Errorf("%q is outside, and no client of the run; name one of the clients", name)
+		case outside[name]:
+			return fmt.Errorf("client %q is outside twice; name it once", name)
+		}
+		outside[name] = true
 	}
 	return nil
 }

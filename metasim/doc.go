@@ -24,6 +24,15 @@
 //  9. No client learns how far it was authorized beyond what it needs to act: authorizations depend on the order in which events
 //     came in. What a client is given, and when it is due, does not.
 //
+// # Runs that are nested
+//
+// A gateway speaks for the clients of one run in another (docs/adr/0038-nesting.md). It has two duties more:
+//
+//  10. When a client of a group (Config.Groups) was given something, all clients of the group report what they may send now,
+//     before that delivery is acknowledged. Until then the delivery holds the promises of all down. One that was acknowledged too early
+//     is found by the rules: an answer to it is a send before the promise.
+//  11. What it promises for a client of Config.Outside is no more than the other run has authorized, less one step.
+//
 // # What is promised
 //
 // A client that acts at instants of its own choice, each strictly before its authorization, and handles what it was
@@ -34,7 +43,7 @@
 //
 // metasim.go has the calls, and passes each event on to join.go, send.go or report.go. settle.go decides which clients may go on;
 // package safetime computes up to where. rules.go detects every violation. client.go is what is known of one client, event.go has
-// the events and effects, config.go what a delay model has to give. memory.go and cascade.go bound what messages take. blame.go says
-// which client holds which back, held.go for how long, ledger.go counts
+// the events and effects, config.go what a delay model has to give. memory.go and cascade.go bound what messages take. group.go and
+// foresight.go are for runs that are nested. blame.go says which client holds which back, held.go for how long, ledger.go counts
 // and computes digests.
 package metasim

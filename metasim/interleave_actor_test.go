@@ -29,6 +29,8 @@ type actor struct {
 	polls                  int // repeated ones
 	state                  uint64
 	out                    []Event
+	voice                  *actor // not nil: it sends through another client of its group
+	voiced                 bool   // that one has spoken
 	last                   *Message
 	seen                   []Message // what it has handled, in order
 	transcript             []string

@@ -27,6 +27,8 @@ type network struct {
 	cut      int    // a client is lost after this many steps; 0: never
 
 	safe, granted []Instant
+	foreseen      []foreseen
+	surprised     bool     // somebody outside has sent since what is foreseen was looked at
 	reached       *Reached // not answered yet
 	permit        Instant
 	finished      bool
@@ -86,10 +88,18 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	}
 	memory := []int{0, 1, 1000, 10_000, DefaultMemory}[order%unbounded] // no client may notice
 	c := Config{Delays: delays, Until: w.until, Ahead: w.ahead, Memory: memory, Cascade: DefaultCascade}
-	n := len(w.actors)
-	for _, i := range r.Perm(n) {
-		c.Clients = append(c.Clients, w.actors[i].name)
+	for _, i := range r.Perm(len(w.actors)) {
+		a := w.actors[i]
+		c.Clients = append(c.Clients, a.name)
+		if a.outside {
+			c.Outside = append(c.Outside, a.name)
+		}
+		if a.split {
+			c.Clients = append(c.Clients, a.name+voice)
+			c.Groups = append(c.Groups, []string{a.name + voice, a.name})
+		}
 	}
+	n := len(c.Clients)
 	d, err := New(c)
 	if err != nil {
 		return nil, err
@@ -97,13 +107,17 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	nw := &network{
 		world: w, r: r, d: d, config: c, ledger: NewLedger(d.Names()), planted: planted, lazy: []int{0, 50, 90}[r.IntN(3)],
 		up: make([]stream[Event], n), down: make([]stream[Effect], n), actors: make([]*actor, n),
-		safe: make([]Instant, n), granted: make([]Instant, n),
+		safe: make([]Instant, n), granted: make([]Instant, n), foreseen: make([]foreseen, n),
 	}
 	for i := range w.actors {
 		spec := w.actors[i] // a copy: actors count their sends in it
 		a := newActor(w, i, d)
 		a.actorSpec, a.planted = &spec, planted
 		nw.actors[a.id] = a
+		if a.split {
+			a.voice = newVoice(a)
+			nw.actors[a.voice.id] = a.voice
+		}
 	}
 	if w.permits {
 		nw.permit = At(Time(r.IntN(30)))
@@ -113,7 +127,11 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 	}
 	for _, i := range r.Perm(n) {
 		a := nw.actors[i]
-		err := nw.step(&Join{Client: a.id, Publications: a.pubs, Subscriptions: a.subs, Reaction: a.reaction})
+		join := &Join{Client: a.id, Publications: a.pubs, Subscriptions: a.subs, Reaction: a.reaction}
+		if a.split {
+			join.Publications, join.Reaction = nil, 0
+		}
+		err := nw.step(join)
 		if err != nil {
 			return nil, err
 		}
@@ -122,6 +140,9 @@ func newNetwork(w *world, order uint64, planted string) (*network, error) {
 }
 
 func (n *network) step(ev Event) error {
+	if err := n.checkForeseen(ev); err != nil {
+		return err
+	}
 	if !n.asks || n.d.phase != running {
 		return n.carry(ev, n.d.Step(ev))
 	}
@@ -153,7 +174,7 @@ func (n *network) carry(ev Event, effects []Effect) error {
 		case *Reached:
 			n.reached = e
 			for _, a := range n.actors {
-				if a.need().Before(e.Until) && !a.done {
+				if a.need().Before(e.Until) && !a.done && !n.d.clients[a.id].proxy {
 					return fmt.Errorf("reached %v, but %s acts at %v", e.Until, a.name, a.need())
 				}
 			}
@@ -175,6 +196,9 @@ func (n *network) settle() error {
 		if b, known := n.d.clients[i].bounds(), n.d.forest.Bounds(ClientID(i).node()); b != known {
 			return fmt.Errorf("the forest was not told that the bounds of %s are %v, not %v", n.d.clients[i].name, b, known)
 		}
+	}
+	if err := n.foresee(); err != nil {
+		return err
 	}
 	n.starved += len(n.d.Short())
 	if err := n.checkShort(); err != nil {
@@ -263,7 +287,7 @@ func (n *network) one() (bool, error) {
 			add(func() error { return n.act(a) })
 		}
 		if len(a.out) > 0 {
-			add(func() error { up.buffer, a.out = append(up.buffer, a.out...), nil; return nil })
+			add(func() error { up.buffer, a.out = append(up.buffer, a.spoken()...), nil; return nil })
 		}
 		if len(up.buffer) > 0 {
 			add(func() error { up.flush(n.r); return nil })
@@ -296,7 +320,7 @@ func (n *network) one() (bool, error) {
 func (n *network) act(a *actor) error {
 	before := a.now
 	a.act(n.r)
-	if a.now != before && a.now.Before(n.d.Now()) {
+	if a.now != before && a.now.Before(n.d.Now()) && !n.d.clients[a.id].proxy { // what it does beside sending is no part of the run
 		return fmt.Errorf("%s acts at %v; the run as a whole had come to %v", a.name, a.now, n.d.Now())
 	}
 	return nil
@@ -308,6 +332,11 @@ func (n *network) lose() error {
 		if a := n.actors[i]; !a.done {
 			a.done, a.out = true, nil
 			n.up[i], n.down[i] = stream[Event]{}, stream[Effect]{}
+			if a.voice != nil {
+				if err := n.step(&Leave{Client: a.voice.id, Cut: true}); err != nil {
+					return err
+				}
+			}
 			return n.step(&Leave{Client: a.id, Cut: true})
 		}
 	}

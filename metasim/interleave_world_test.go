@@ -35,6 +35,8 @@ type actorSpec struct {
 	timers     []Time // of an eventer
 	promises   bool
 	leave      Time // leaves at the first act after it; 0: at the end
+	outside    bool // the dispatcher is asked what others do without it
+	split      bool // it is a group of two: one hears, and the other sends
 	sends      int  // at most
 }
 
@@ -80,7 +82,18 @@ func newWorld(seed uint64) *world {
 		}
 		w.actors = append(w.actors, a)
 	}
+	w.nest()
 	return w
+}
+
+// nest makes clients of some worlds groups or outside.
+func (w *world) nest() {
+	r := rand.New(rand.NewPCG(w.seed, 2))
+	kind := r.IntN(3)
+	for i := range w.actors {
+		w.actors[i].outside = kind > 0 && r.IntN(3) == 0
+		w.actors[i].split = kind > 1 && r.IntN(2) == 0
+	}
 }
 
 // mix is the hash that keys every draw (splitmix64).

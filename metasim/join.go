@@ -1,6 +1,7 @@
 package metasim
 
 import (
+	"cmp"
 	"slices"
 
 	"metasim/metasim/safetime"
@@ -37,6 +38,7 @@ func (d *Dispatcher) begin() {
 		}
 	}
 	d.connect()
+	d.findHearing()
 	d.share()
 	d.phase = epsilon
 	for i := range d.clients {
@@ -54,6 +56,7 @@ func (d *Dispatcher) begin() {
 // so its earliest send is the least of the publishers', and so is what the subscribers see.
 func (d *Dispatcher) connect() {
 	d.graph = safetime.NewGraph(len(d.clients))
+	d.couple()
 	found := newDirectory(d.clients)
 	alike, _ := d.config.Delays.(CommonDelays)
 	shared := make(map[string]*common) // by channel; looked up, never iterated
@@ -63,7 +66,8 @@ func (d *Dispatcher) connect() {
 			pub := &c.pubs[p]
 			channel, met := shared[pub.channel]
 			if !met {
-				channel = &common{to: found.subscribers(pub.channel)}
+				channel = &common{}
+				channel.to, channel.groups = d.partGroups(found.subscribers(pub.channel))
 				if alike != nil {
 					if model, ok := alike.Common(pub.channel); ok {
 						channel.model = model
@@ -77,6 +81,7 @@ func (d *Dispatcher) connect() {
 			} else {
 				d.connectEach(c, pub, channel.to)
 			}
+			d.connectGroups(c, pub, channel.groups)
 		}
 	}
 }
@@ -112,6 +117,34 @@ func (d *Dispatcher) connectEach(from *client, pub *publication, subscribers []C
 		pub.links = append(pub.links, link{to: to, model: model})
 		d.graph.Connect(from.id.node(), to.node(), model)
 	}
+}
+
+// partGroups parts the clients of groups from those of none.
+func (d *Dispatcher) partGroups(subscribers []ClientID) (others, grouped []ClientID) {
+	if len(d.groups) == 0 {
+		return subscribers, nil
+	}
+	for _, id := range subscribers {
+		if d.clients[id].group != nil {
+			grouped = append(grouped, id)
+		} else {
+			others = append(others, id)
+		}
+	}
+	return others, grouped
+}
+
+// connectGroups makes the links from a publication to groups. Such a link takes one step. The gateway is told what was sent and when, and
+// the delay is added by the dispatcher behind the gateway. Within a group there are no links: the clients behind the gateway hear one another there.
+func (d *Dispatcher) connectGroups(from *client, pub *publication, subscribers []ClientID) {
+	for _, to := range subscribers {
+		if d.clients[to].group == from.group {
+			continue
+		}
+		pub.links = append(pub.links, link{to: to, model: oneStep{}})
+		d.graph.Connect(from.id.node(), to.node(), oneStep{})
+	}
+	slices.SortFunc(pub.links, func(a, b link) int { return cmp.Compare(a.to, b.to) })
 }
 
 // A directory finds the subscribers of a channel: plain names by a look, patterns one by one.

@@ -3,11 +3,10 @@ package metasim
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"hash"
+	"iter"
 
 	"metasim/internal/fifo"
-	"metasim/internal/foldhash"
 )
 
 // A Ledger counts what was sent, and what each client was given and has handled, and computes the digest that proves that two
@@ -19,20 +18,18 @@ type Ledger struct {
 	names    []string
 	accounts []account
 	finished bool
-	scratch  []byte
-	shared   sharedHashes
+	hashes   hashes
+	later    func(Hashing) bool // nil: all is hashed at once
 }
 
 type account struct {
 	Account
-	chain   hash.Cloner
 	pending fifo.Queue[Message] // given, and not acknowledged: Account.Delivered counts those that are
 }
 
 // An Account is what a Ledger knows of one client.
 type Account struct {
 	Sent      uint64  // publishes
-	Sends     uint64  // a hash of them, heard or not: instants, channels and payloads
 	Lost      uint64  // messages to it that a link dropped
 	Queued    uint64  // messages to it that arrive some day, copies included
 	Delivered uint64  // of those, handled
@@ -43,19 +40,9 @@ type Account struct {
 	Result    []byte // JSON: the result of its model
 }
 
-// Digest is a SHA-256, as design section 4.2 defines it.
-type Digest [sha256.Size]byte
-
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
-
 // NewLedger returns an empty ledger for clients of these names, in order (see Dispatcher.Names).
 func NewLedger(names []string) *Ledger {
-	l := &Ledger{names: names, accounts: make([]account, len(names))}
-	for i := range l.accounts {
-		l.accounts[i].chain = newChain()
-		l.accounts[i].Sends = foldhash.Seed
-	}
-	return l
+	return &Ledger{names: names, accounts: make([]account, len(names)), hashes: newHashes(names)}
 }
 
 // Observe counts one event and its effects; ev is nil for those of a Settle. It keeps payloads, but not the slice. What
@@ -96,8 +83,8 @@ func (l *Ledger) event(ev Event) {
 		l.accounts[ev.Client].Joined = true
 	case *Send:
 		a := &l.accounts[ev.Client]
+		l.hash(Hashing{client: ev.Client, sent: true, message: Message{Seq: a.Sent, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload}})
 		a.Sent++
-		a.Sends = foldhash.Word(a.Sends, HashSend(ev.Sent, ev.Channel, ev.Payload))
 		a.End = Later(a.End, ev.Sent)
 	case *Advance:
 		l.report(ev.Client, ev.Now, ev.Acked)
@@ -124,41 +111,25 @@ func (l *Ledger) report(id ClientID, now Instant, acked uint64) {
 	for i := range handled {
 		m := &handled[i]
 		a.End = Later(a.End, m.Due)
-		l.hash(a, m)
+		l.hash(Hashing{client: id, message: *m})
 	}
 	a.pending.Drop(n)
 	a.Delivered = acked
 }
 
-// hash adds a delivery to a client's digest.
-func (l *Ledger) hash(a *account, m *Message) {
-	l.scratch = l.appendDelivery(l.scratch[:0], m)
-	if len(m.Payload) < leastShared {
-		l.scratch = append(l.scratch, m.Payload...)
-	}
-	a.chain.Write(l.scratch) // a hash never fails
-	if len(m.Payload) >= leastShared {
-		a.chain = l.shared.hash(a.chain, m)
+// hash adds to a digest, now or later.
+func (l *Ledger) hash(h Hashing) {
+	if l.later == nil || !l.later(h) {
+		l.hashes.add(&h)
 	}
 }
 
-// appendDelivery is what a client's digest hashes of one delivery, before its payload: instants, then sender, channel and payload, each
-// with its length; little-endian.
-func (l *Ledger) appendDelivery(b []byte, m *Message) []byte {
-	b = appendInstant(b, m.Due)
-	b = appendInstant(b, m.Sent)
-	sender := l.names[m.From]
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(sender)))
-	b = append(b, sender...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(m.Channel)))
-	b = append(b, m.Channel...)
-	return binary.LittleEndian.AppendUint32(b, uint32(len(m.Payload)))
-}
+// HashLater lets later say what is hashed later: it returns true for what it will give to Hash, in this order, and false where all before is hashed. Before a
+// digest is asked for all must be.
+func (l *Ledger) HashLater(later func(Hashing) bool) { l.later = later }
 
-func appendInstant(b []byte, i Instant) []byte {
-	b = binary.LittleEndian.AppendUint64(b, uint64(i.Time))
-	return binary.LittleEndian.AppendUint32(b, i.Step)
-}
+// Hash does what later has taken. Any goroutine may call it, one at a time, also during Observe.
+func (l *Ledger) Hash(h Hashing) { l.hashes.add(&h) }
 
 // Account returns what is known of one client so far.
 func (l *Ledger) Account(id ClientID) Account { return l.accounts[id].Account }
@@ -167,37 +138,53 @@ func (l *Ledger) Account(id ClientID) Account { return l.accounts[id].Account }
 func (l *Ledger) Unhandled(id ClientID) []Message { return l.accounts[id].pending.All() }
 
 // ClientDigest returns the digest over what a client has handled so far.
-func (l *Ledger) ClientDigest(id ClientID) Digest {
-	return Digest(l.accounts[id].chain.Sum(nil))
-}
+func (l *Ledger) ClientDigest(id ClientID) Digest { return l.hashes.client(id) }
 
 // Digest returns the digest of the run so far: over the names of the clients, in order, each with its digest.
-func (l *Ledger) Digest() Digest {
-	h := sha256.New()
-	for i, name := range l.names {
-		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(name))))
-		h.Write([]byte(name))
-		d := l.ClientDigest(ClientID(i))
-		h.Write(d[:])
-	}
-	return Digest(h.Sum(nil))
-}
+func (l *Ledger) Digest() Digest { return RunDigest(l.shares()) }
 
-// HashSend is the hash of a send: its instant, channel and payload.
-func HashSend(sent Instant, channel string, payload []byte) uint64 {
-	h := foldhash.Word(foldhash.Word(foldhash.Seed, uint64(sent.Time)), uint64(sent.Step))
-	return foldhash.Bytes(foldhash.Bytes(h, channel), payload)
-}
+// SendsOf returns the hash of what a client has sent so far, heard or not: instants, channels and payloads.
+func (l *Ledger) SendsOf(id ClientID) uint64 { return l.hashes.sends[id] }
 
 // SendsDigest returns the digest of all that the clients have sent so far, heard or not: over the names of the clients, in order, each
 // with the number and the hash of its sends.
-func (l *Ledger) SendsDigest() Digest {
-	h := sha256.New()
-	for i, name := range l.names {
-		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(name))))
-		h.Write([]byte(name))
-		a := &l.accounts[i]
-		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, a.Sent), a.Sends))
+func (l *Ledger) SendsDigest() Digest { return RunSendsDigest(l.shares()) }
+
+// A Share is what one client adds to the digests of a run.
+type Share struct {
+	Name        string
+	Digest      Digest // of what it has handled
+	Sent, Sends uint64 // see Account.Sent and Ledger.SendsOf
+}
+
+func (l *Ledger) shares() iter.Seq[Share] {
+	return func(yield func(Share) bool) {
+		for i, name := range l.names {
+			if a := &l.accounts[i]; !yield(Share{name, l.ClientDigest(ClientID(i)), a.Sent, l.hashes.sends[i]}) {
+				return
+			}
+		}
+	}
+}
+
+// RunDigest returns the digest of a run, see Ledger.Digest. The clients come in order of name; more than one dispatcher may have counted them.
+func RunDigest(clients iter.Seq[Share]) Digest {
+	return combine(clients, func(h hash.Hash, c Share) { h.Write(c.Digest[:]) })
+}
+
+// RunSendsDigest does so for what the clients have sent, see Ledger.SendsDigest.
+func RunSendsDigest(clients iter.Seq[Share]) Digest {
+	return combine(clients, func(h hash.Hash, c Share) {
+		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, c.Sent), c.Sends))
+	})
+}
+
+func combine(clients iter.Seq[Share], add func(hash.Hash, Share)) Digest {
+	h := sha256.New() // a hash never fails
+	for c := range clients {
+		h.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(c.Name))))
+		h.Write([]byte(c.Name))
+		add(h, c)
 	}
 	return Digest(h.Sum(nil))
 }

@@ -12,22 +12,22 @@ import (
 
 // The digest of sends takes in whatever a client sent, heard or not, and nothing that was refused. It is what the design says.
 func TestSendsDigest(t *testing.T) {
-	sends := func(all ...*Send) (Digest, Account) {
+	sends := func(all ...*Send) (Digest, uint64) {
 		l := NewLedger([]string{"a", "b"})
 		for _, s := range all {
 			l.Observe(s, nil)
 		}
-		return l.SendsDigest(), l.Account(1)
+		return l.SendsDigest(), l.SendsOf(1)
 	}
 	one := &Send{Client: 1, Channel: "C", Sent: Instant{Time: 5, Step: 2}, Payload: []byte("x")}
-	got, account := sends(one)
+	got, sent := sends(one)
 
 	hash := uint64(foldhash.Seed)
 	for _, w := range []uint64{5, 2} {
 		hash = foldhash.Word(hash, w)
 	}
 	chain := foldhash.Word(foldhash.Seed, foldhash.Bytes(foldhash.Bytes(hash, "C"), "x"))
-	require.Equal(t, chain, account.Sends)
+	require.Equal(t, chain, sent)
 	h := sha256.New()
 	h.Write([]byte("\x01\x00\x00\x00a"))
 	h.Write(binary.LittleEndian.AppendUint64(make([]byte, 8), foldhash.Seed))

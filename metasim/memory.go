@@ -61,7 +61,7 @@ func (d *Dispatcher) share() {
 		c.use.span = firstSpan
 		for p := range c.pubs {
 			for range c.pubs[p].all() {
-				c.use.heard = true
+				c.use.heard = !c.proxy // a proxy cannot wait: another dispatcher has let its client act
 				break
 			}
 		}

@@ -25,10 +25,14 @@ type Dispatcher struct {
 	initializing int // clients that have not finished their initialization
 	left         int // clients that are gone
 
-	graph   *safetime.Graph  // a node for each client, a channel node for each channel whose links are alike; nil before Begin
-	forest  *safetime.Forest // the safe times; nil before the first client is authorized
-	touched []safetime.Node  // the clients whose bounds may have changed since the forest was told
-	moved   []safetime.Node  // the clients that the next Settle looks at, as far as that is known
+	graph     *safetime.Graph  // a node for each client, a channel node for each channel whose links are alike; nil before Begin
+	forest    *safetime.Forest // the safe times; nil before the first client is authorized
+	foresight *foresight       // nil where no client is outside
+	touched   []safetime.Node  // the clients whose bounds may have changed since the forest was told
+	moved     []safetime.Node  // the clients that the next Settle looks at, as far as that is known
+
+	groups  []*group
+	outside []ClientID
 
 	store   store // the messages that are sent and not handled
 	memory  memory
@@ -53,6 +57,7 @@ func New(c Config) (*Dispatcher, error) {
 	for i, name := range c.Clients {
 		d.clients[i] = client{id: ClientID(i), name: name, queue: queue{store: &d.store}}
 	}
+	d.gather()
 	return d, nil
 }
 

@@ -78,6 +78,7 @@ func (d *Dispatcher) leave(ev *Leave) {
 	*c = client{
 		id: c.id, name: c.name, state: gone, touched: true, pubs: c.pubs, clock: c.clock, floor: Infinity, next: Infinity,
 		sends: c.sends, granted: c.granted, safe: c.safe,
+		group: c.group, outside: c.outside, proxy: c.proxy,
 	}
 	d.left++
 	if d.left == len(d.clients) {

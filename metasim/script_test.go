@@ -21,7 +21,7 @@ func TestScript(t *testing.T) {
 //
 // Instants are written 10, 10ns, 5ms, 10ns+2 or inf. Clients go by name. The commands:
 //
-//	new clients=a,b [until=T] [max-steps=N] [ahead=BYTES]
+//	new clients=a,b [until=T] [max-steps=N] [ahead=BYTES] [group=a,b] [outside=a,b]
 //	link FROM TO CHANNEL DELAY...      before begin; patterns with *; the last one that matches decides; none: one step.
 //	                                   Several delays are those of message 0, 1, ...; the last one goes on. Of these
 //	                                   "lost" is a loss, and 3/7 two copies
@@ -41,6 +41,8 @@ func TestScript(t *testing.T) {
 //	run [quiet]                        settles, lets the echoes answer, again and again; quiet: counts only
 //	status                             all that is known of each client
 //	blame NAME                         the clients that hold it back, as a chain
+//	foreseen                           when each client sends at the earliest, whatever comes from outside and if nothing does, where that
+//	                                   has changed; and what is needed of the outside
 //	safe                               the safe times E, without end and permit
 //	now                                how far the run has come
 //	totals, digest                     the ledger
@@ -79,6 +81,8 @@ func (s *story) do(c *script.Command) (string, error) {
 		return s.status(), nil
 	case "safe":
 		return s.safe(), nil
+	case "foreseen":
+		return s.foreseen(), nil
 	case "now":
 		return s.d.Now().String(), nil
 	case "totals":
@@ -92,7 +96,10 @@ func (s *story) do(c *script.Command) (string, error) {
 }
 
 func (s *story) create(c *script.Command) error {
-	config := Config{Clients: c.List("clients"), Delays: s}
+	config := Config{Clients: c.List("clients"), Delays: s, Outside: c.List("outside")}
+	if group := c.List("group"); group != nil {
+		config.Groups = [][]string{group}
+	}
 	var err error
 	if v, ok := c.Arg("until"); ok {
 		until, e := parseInstant(v)
@@ -217,6 +224,15 @@ func (s *story) safe() string {
 		words = append(words, fmt.Sprintf("%s:%v", s.d.Names()[i], e))
 	}
 	return strings.Join(words, " ")
+}
+
+func (s *story) foreseen() string {
+	text := ""
+	for _, id := range s.d.Foreseen() {
+		whatever, alone := s.d.EarliestSend(id)
+		text += fmt.Sprintf("%s: %v, alone %v\n", s.d.Names()[id], whatever, alone)
+	}
+	return text + fmt.Sprintf("needed of the outside: %v", s.d.OutsideNeed())
 }
 
 var instantForm = regexp.MustCompile(`^(-?\d+(?:\.\d+)?)(ns|us|ms|s|)(?:\+(\d+))?$`)

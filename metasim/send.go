@@ -1,6 +1,10 @@
 package metasim
 
-import "fmt"
+import (
+	"fmt"
+
+	"metasim/metasim/safetime"
+)
 
 // send takes one publish: checks it against everything the client has said, and queues it for each subscriber.
 func (d *Dispatcher) send(ev *Send) {
@@ -31,12 +35,21 @@ func (d *Dispatcher) send(ev *Send) {
 		if !d.transmit(l.to, l.model, l.count-1, m, place) {
 			return
 		}
-		if from, to := c.id.node(), l.to.node(); d.forest != nil && d.forest.IsParent(from, to) {
-			d.forest.LinkRose(from, to, l.model) // a link that keeps the order may just have delivered later
-		}
+		d.linkRose(c.id.node(), l) // a link that keeps the order may just have delivered later
 	}
 	d.kept(c, place, ev.Sent)
 	d.widen(c, pub, ev.Sent, len(ev.Payload))
+}
+
+// linkRose says that a link may give later arrivals than before.
+func (d *Dispatcher) linkRose(from safetime.Node, l *link) {
+	if d.forest != nil && d.forest.IsParent(from, l.to.node()) {
+		d.forest.LinkRose(from, l.to.node(), l.model)
+	}
+	if f := d.foresight; f != nil && f.forest.IsParent(from, l.to.node()) {
+		f.forest.LinkRose(from, l.to.node(), l.model)
+		f.behind = true
+	}
 }
 
 // transmit sends a message over one link, as its n-th. It returns false when that ended the run.
@@ -48,10 +61,10 @@ func (d *Dispatcher) transmit(id ClientID, model Link, n uint64, m Message, plac
 	}
 	for _, due := range d.dues {
 		m.Due = due
-		if due.Time == m.Sent.Time {
+		if due.Time == m.Sent.Time && to.group == nil {
 			d.cascade.undelayed++
 		}
-		if due.Step > d.config.MaxSteps && due != Infinity {
+		if due.Step > d.config.MaxSteps && due != Infinity && to.group == nil { // of a group's own link no step counts
 			cycle, _ := d.cycle(m.From, id, m.Channel)
 			d.finish(&StepsError{At: due, MaxSteps: d.config.MaxSteps, Cycle: cycle})
 			return false

@@ -42,11 +42,13 @@ func (d *Dispatcher) updateSafeTimes() {
 		}
 		d.forest = safetime.New(d.graph, bounds)
 	}
+	d.touchGroups()
 	for _, node := range d.touched {
 		c := &d.clients[node]
 		c.touched = false
 		d.forest.SetBounds(node, c.bounds())
 	}
+	d.foresee()
 	d.moved = append(d.moved, d.forest.Update()...)
 	d.moved = append(d.moved, d.touched...)
 	if d.limitMoved {
@@ -64,6 +66,9 @@ func (d *Dispatcher) safe(c *client) Instant {
 	if d.forest == nil || c.state == gone {
 		return c.safe
 	}
+	if c.proxy {
+		return Earlier(d.end, d.permit) // the safe time of its group is no bound of what it sends
+	}
 	return Earlier(d.forest.SafeTime(c.id.node()), Earlier(d.end, d.permit))
 }
 
@@ -76,7 +81,7 @@ func (d *Dispatcher) reaches(c *client, safe Instant) bool {
 // mirrors the conditions of grant.
 func (d *Dispatcher) alarm(c *client) Instant {
 	switch {
-	case c.state == gone || c.use.short || !c.waiting && d.used(c):
+	case c.state == gone || c.proxy || c.use.short || !c.waiting && d.used(c):
 		return Infinity
 	case c.waiting:
 		return Earlier(d.end, c.need().Add(0))
@@ -98,6 +103,8 @@ func (d *Dispatcher) grant(c *client) {
 	}
 	need, limit := c.need(), d.affordable(c)
 	switch {
+	case c.proxy:
+		need = c.granted // what it does is decided elsewhere, so it is authorized as soon as may be
 	case c.waiting && !need.Before(c.safe) && c.safe != d.end:
 		return
 	case !c.waiting:
@@ -160,6 +167,13 @@ func (d *Dispatcher) answerPermit() {
 	for i := range d.clients {
 		c := &d.clients[i]
 		if c.state == gone {
+			continue
+		}
+		if c.proxy {
+			if c.upcoming().Before(d.permit) {
+				return
+			}
+			next = Earlier(next, c.upcoming())
 			continue
 		}
 		if !c.waiting || c.need().Before(d.permit) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/wire"
 	"metasim/wire/session"
@@ -20,6 +21,8 @@ type Config struct {
 	Seed     uint64
 	// About says by name what clients are told of their part in the scenario.
 	About map[string]wire.About
+	// Scopes are the scenarios inside of the scenario, whose clients know short names.
+	Scopes scope.Set
 	// Token is what a client must show to join. If it is empty, any peer that reaches a listener may join: that is right only
 	// for listeners inside the process.
 	Token string
@@ -62,6 +65,9 @@ type Config struct {
 	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
 	// run.
 	Observers []Observer
+	// Settled, if set, is shown the dispatcher each time that it has decided which clients may go on, by the goroutine that runs it. It must not block,
+	// step the dispatcher, nor call the Server.
+	Settled func(*metasim.Dispatcher)
 	// Checkpoints, if set, asks the clients that support checkpoints to make them.
 	Checkpoints *Checkpoints
 	// Durable, if set, has the record reach the disk before peers of other processes hear what follows from it.

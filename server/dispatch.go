@@ -15,12 +15,20 @@ func (s *Server) settle() {
 		if effects := s.dispatcher.Settle(); len(effects) > 0 {
 			s.observe(nil, effects)
 		}
+		s.settled()
 	}
 	for _, id := range s.dispatcher.Short() {
 		s.timing.clients[id].lacks(s.wall)
 	}
 	if s.wall-s.noted >= noteEvery {
 		s.noteTime()
+	}
+}
+
+// settled shows the dispatcher, which has decided who may go on, to those who asked for it.
+func (s *Server) settled() {
+	if s.config.Settled != nil && !s.ended {
+		s.config.Settled(s.dispatcher)
 	}
 }
 

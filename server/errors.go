@@ -28,8 +28,17 @@ type LostError struct {
 	NoSendBefore metasim.Instant // what it had promised
 	Cause        string          // "the connection was closed", ...
 	Said         bool            // it said itself that it failed: Cause has its reason
+	Holder       *Holder         // who held it back as it said so; nil: nobody did
 	Restarts     int             // how often it was started again before
+	Again        bool            // it has on_exit: restart
 	Process      ProcessEnd
+}
+
+// A Holder is the client that another one waited for: it did not wait itself. Of several that the other one waited for it is one.
+type Holder struct {
+	Client string
+	Silent time.Duration   // for how long nothing had been heard of it, on the wall
+	Now    metasim.Instant // its last activity, as far as it said
 }
 
 // A ProcessEnd tells how the process of a client ended.
@@ -59,6 +68,9 @@ func (e *LostError) Error() string {
 	switch {
 	case e.Said:
 		remedy = "with on_exit: detach the run goes on without it"
+		if e.Again {
+			remedy = "it is not started again, as it would fail again: mend it, or give it on_exit: detach, with which the run goes on without it"
+		}
 		if how = e.Cause; e.Process.Exit != "" {
 			how += "; " + e.Process.Exit
 		}
@@ -69,6 +81,9 @@ func (e *LostError) Error() string {
 	if connection != "" && len(e.Process.Output) == 0 {
 		s.WriteString("; " + connection)
 		connection = ""
+	}
+	if h := e.Holder; h != nil {
+		fmt.Fprintf(&s, "; it waited for client %q, which was at %v and had been silent for %v", h.Client, h.Now, h.Silent.Round(time.Millisecond))
 	}
 	s.WriteString("; " + remedy)
 	e.writeOutput(&s)

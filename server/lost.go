@@ -113,7 +113,7 @@ func (s *Server) lost(id metasim.ClientID, why string, said bool) {
 	if s.ended || !s.session.Lose(id) {
 		return
 	}
-	status := s.dispatcher.Status(id)
+	status, holder := s.dispatcher.Status(id), s.holder(id)
 	if s.session.Started() && s.config.Detach[status.Name] {
 		s.detached = true
 		s.timing.clients[id].resumes(s.wall)
@@ -125,6 +125,10 @@ func (s *Server) lost(id metasim.ClientID, why string, said bool) {
 	e := &LostError{
 		Client: status.Name, Joined: joined, Started: s.session.Started(),
 		Now: status.Clock, Granted: status.Granted, NoSendBefore: status.NoSendBefore, Cause: why, Said: said, Restarts: s.timing.clients[id].restarts,
+		Again: s.config.Restart != nil && s.config.Restart.Limit[status.Name] > 0,
+	}
+	if said {
+		e.Holder = holder
 	}
 	if s.config.ProcessEnd == nil {
 		s.fail(e)
@@ -138,4 +142,18 @@ func (s *Server) lost(id metasim.ClientID, why string, said bool) {
 		e.Process = s.config.ProcessEnd(e.Client)
 		s.mail.post(func() { s.fail(e) })
 	})
+}
+
+// holder returns whom a client waits for; nil if it waits for nobody who has joined.
+func (s *Server) holder(id metasim.ClientID) *Holder {
+	if !s.session.Started() || !s.timing.clients[id].waiting {
+		return nil
+	}
+	chain := s.dispatcher.Blame(nil, id)
+	if len(chain) == 0 || chain[len(chain)-1].From == id {
+		return nil
+	}
+	root := chain[len(chain)-1].From
+	status := s.dispatcher.Status(root)
+	return &Holder{Client: status.Name, Silent: s.wall - s.timing.clients[root].heard, Now: status.Clock}
 }

@@ -147,8 +147,8 @@ func (s *Server) keep() {
 		a.unsaved = true
 		return
 	}
-	account := s.ledger.Account(id)
-	if s.config.Checkpoints.Keep(id, &session.Saved{Checkpoint: *saved, Sent: account.Sent, Sends: account.Sends}) {
+	s.hashing.wait()
+	if s.config.Checkpoints.Keep(id, &session.Saved{Checkpoint: *saved, Sent: s.ledger.Account(id).Sent, Sends: s.ledger.SendsOf(id)}) {
 		a.checkpoints++
 	}
 }

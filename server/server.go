@@ -25,6 +25,7 @@ type Server struct {
 	records    []Deferred // of the observers
 	dispatcher *metasim.Dispatcher
 	ledger     *metasim.Ledger
+	hashing    *hashing
 	log        *slog.Logger
 	mail       *mailbox      // what came while another goroutine had the turn
 	over       chan struct{} // closed when the run is over
@@ -124,7 +125,7 @@ func New(c Config) (*Server, error) {
 	sessions, err := session.NewServer(session.ServerConfig{
 		Checkpoints: every, Patience: patience,
 		Scenario: c.Scenario, Seed: c.Seed, Token: c.Token, Timed: c.Timed, Names: d.Names(), Until: d.End(),
-		About: c.About, Permissions: c.Permissions, Tokens: c.Tokens, Inside: c.Inside,
+		About: c.About, Scopes: c.Scopes, Permissions: c.Permissions, Tokens: c.Tokens, Inside: c.Inside,
 	})
 	if err != nil {
 		return nil, err
@@ -135,6 +136,7 @@ func New(c Config) (*Server, error) {
 		session: sessions, timing: timing{clients: make([]clientTiming, len(d.Names()))}, permission: newPermission(c.Driven), held: metasim.NewHeldTimes(d),
 		reached: make(chan metasim.Reached, 1),
 	}
+	s.hashing = newHashing(s.ledger, s.spawn)
 	if c.Resume != nil {
 		if err := s.resume(c.Resume); err != nil {
 			return nil, err

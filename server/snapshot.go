@@ -237,6 +237,7 @@ type ClientResult struct {
 	Name   string
 	Digest metasim.Digest
 	metasim.Account
+	Sends   uint64        // a hash of what it has sent: see metasim.Ledger.SendsOf
 	Busy    time.Duration // not waiting: computing, or with a message on its way
 	Blocked time.Duration // waiting for authorization
 	Starved time.Duration // of that, waiting for memory: see metasim.Config.Memory
@@ -258,7 +259,7 @@ func (s *Server) Result() Result {
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
 		a := &s.timing.clients[i]
-		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Blocked: a.blocked, Starved: a.starved, Restarts: a.restarts, Checkpoints: a.checkpoints}
+		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Sends: s.ledger.SendsOf(id), Blocked: a.blocked, Starved: a.starved, Restarts: a.restarts, Checkpoints: a.checkpoints}
 		if a.end > 0 {
 			c.Busy = max(0, a.end-s.timing.start-a.blocked)
 		}

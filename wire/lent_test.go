@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +108,80 @@ func TestALargePayloadIsNotCopied(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, n, len(out.got))
 	require.Equal(t, 1, bytes.Count(out.got[2<<20:], []byte{1}))
+}
+
+// A parted stream has some of its bytes apart, as a transport may.
+type parted struct {
+	parts []part
+}
+
+type part struct {
+	bytes []byte
+	apart bool
+}
+
+func (p *parted) Read(b []byte) (int, error) {
+	if len(p.parts) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.parts[0].bytes)
+	if p.parts[0].bytes, p.parts[0].apart = p.parts[0].bytes[n:], p.parts[0].apart && n == 0; len(p.parts[0].bytes) == 0 {
+		p.parts = p.parts[1:]
+	}
+	return n, nil
+}
+
+func (p *parted) Apart() int {
+	if len(p.parts) == 0 || !p.parts[0].apart {
+		return 0
+	}
+	return len(p.parts[0].bytes)
+}
+
+func (p *parted) TakeApart(head []byte, room int) ([]byte, error) {
+	whole := append(append(make([]byte, 0, len(head)+len(p.parts[0].bytes)+room), head...), p.parts[0].bytes...)
+	p.parts = p.parts[1:]
+	return whole, nil
+}
+
+// Packets are the same, wherever bytes of their frames come apart: in the middle of frames, across several, or only a few.
+func TestPartsApartChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var encoder wire.Encoder
+		var all []byte
+		var want []wire.Packet
+		for i, size := range rapid.SliceOfN(rapid.SampledFrom([]int{0, 10, 40_000, 131_072, 300_000}), 1, 6).Draw(t, "sizes") {
+			p := wire.Packet{Member: 3, Body: &metasim.Send{Channel: "A", Payload: bytes.Repeat([]byte{byte(i + 1)}, size)}}
+			want = append(want, p, wire.Packet{Member: 4, Body: &metasim.Promise{}})
+			frames, err := encoder.AppendFrames(nil, want[len(want)-2:])
+			require.NoError(t, err)
+			all = append(all, frames...)
+		}
+		from := &parted{}
+		for rest := all; len(rest) > 0; {
+			n := min(len(rest), rapid.SampledFrom([]int{1, 3, 1000, 33_000, 100_000, 250_000}).Draw(t, "part"))
+			from.parts = append(from.parts, part{rest[:n], rapid.Bool().Draw(t, "apart")})
+			rest = rest[n:]
+		}
+		reader := wire.NewReader(from, "test")
+		var got []wire.Packet
+		for len(got) < len(want) {
+			packets, err := reader.Read()
+			require.NoError(t, err)
+			for _, p := range packets {
+				got = append(got, p.Keep())
+			}
+		}
+		for i := range want {
+			require.Equal(t, want[i].Member, got[i].Member)
+			if sent, ok := want[i].Body.(*metasim.Send); ok {
+				require.True(t, bytes.Equal(sent.Payload, got[i].Body.(*metasim.Send).Payload), i)
+			}
+		}
+		_, err := reader.Read()
+		require.Equal(t, io.EOF, err)
+		frames, size := reader.Taken()
+		require.Equal(t, uint64(len(all)), size)
+		require.Positive(t, frames)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"metasim/internal/slab"
@@ -30,6 +31,7 @@ type Reader struct {
 	MaxFrame int
 
 	from    io.Reader
+	apart   apart // nil: nothing comes apart
 	peer    string
 	buf     []byte
 	ahead   []byte // the part of buf that was read and is not decoded yet
@@ -46,7 +48,18 @@ type Reader struct {
 }
 
 // NewReader reads frames from r. The peer's name is for errors.
-func NewReader(r io.Reader, peer string) *Reader { return &Reader{from: r, peer: peer} }
+func NewReader(r io.Reader, peer string) *Reader {
+	parts, _ := r.(apart)
+	return &Reader{from: r, apart: parts, peer: peer}
+}
+
+// An apart is a stream of which some parts come in memory of their own. A Read before such a part returns what is before it, perhaps nothing.
+type apart interface {
+	// Apart returns the size of the part that is next; 0 if there is none.
+	Apart() int
+	// TakeApart reads that part. It returns a copy of head with the part behind it, which is not copied if that can be avoided, and then room for so many bytes.
+	TakeApart(head []byte, room int) ([]byte, error)
+}
 
 // Read waits for the next frame and returns its packets, and those of the frames that came with it; they are valid until
 // the next Read. It fails with io.EOF when the stream ends between two frames, with a *ProtocolError when a frame is wrong
@@ -202,7 +215,7 @@ func (r *Reader) checkVisitor(size uint32) error {
 // readLarge reads a frame into memory of its own, which a large payload may keep.
 func (r *Reader) readLarge(size int) ([]Packet, error) {
 	r.ahead = r.ahead[lengthSize:]
-	frame := r.large[:0]
+	frame, err := r.readHead(r.large[:0], size)
 	for r.large = nil; len(frame) < size; {
 		if len(frame) == cap(frame) {
 			frame = r.grow(frame, size)
@@ -211,7 +224,10 @@ func (r *Reader) readLarge(size int) ([]Packet, error) {
 		frame = frame[:min(size, cap(frame))]
 		n := copy(frame[have:], r.ahead)
 		r.ahead = r.ahead[n:]
-		m, err := io.ReadFull(r.from, frame[have+n:])
+		m := 0
+		if err == nil {
+			m, err = io.ReadFull(r.from, frame[have+n:])
+		}
 		if err != nil {
 			return nil, r.ended(err, lengthSize+have+n+m, lengthSize+size)
 		}
@@ -225,6 +241,35 @@ func (r *Reader) readLarge(size int) ([]Packet, error) {
 		r.large = frame
 	}
 	return packets, withPeer(r.peer, err)
+}
+
+// readHead reads the beginning of a large frame, with the payload in it that comes apart.
+func (r *Reader) readHead(frame []byte, size int) ([]byte, error) {
+	if r.apart == nil {
+		return frame, nil
+	}
+	most := min(size, maxAhead)
+	frame = slices.Grow(frame, most)
+	for {
+		n := copy(frame[len(frame):most], r.ahead)
+		r.ahead = r.ahead[n:]
+		frame = frame[:len(frame)+n]
+		if part := r.apart.Apart(); part > 0 && len(frame)+part <= size {
+			whole, err := r.apart.TakeApart(frame, size-len(frame)-part)
+			if err != nil {
+				return frame, err
+			}
+			return whole, nil
+		}
+		if len(frame) == most || r.apart.Apart() > 0 {
+			return frame, nil
+		}
+		n, err := r.from.Read(frame[len(frame):most])
+		frame = frame[:len(frame)+n]
+		if err != nil {
+			return frame, err
+		}
+	}
 }
 
 // grow makes room for more of a frame: all of it if a frame as large came before, and otherwise four times what has come,

@@ -112,9 +112,12 @@ SlurmdTimeout=10
 KillWait=2
 InactiveLimit=0
 MpiDefault=none
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 SlurmdParameters=config_overrides
 NodeName=n[1-%[3]d] NodeAddr=10.77.0.[1-%[3]d] CPUs=%[4]d State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2
 `, c.dir, address(254), hosts, CPUs)), 0o600))
 }
 
@@ -222,6 +225,12 @@ func (c *Cluster) Lose(i int) {
 	require.NoError(c.t, c.slurm[daemon].Process.Kill())
 	<-c.ended[daemon]
 	c.must(c.on(c.nodes[i-1], "ip", "link", "set", "eth0", "down"))
+}
+
+// Reconnect gives host i, which was lost, its network back. Slurm does not run there any more.
+func (c *Cluster) Reconnect(i int) {
+	c.t.Helper()
+	c.must(c.on(c.nodes[i-1], "ip", "link", "set", "eth0", "up"))
 }
 
 // Processes lists what runs on host i, from 1, beside Slurm: the number and the command line of each process.

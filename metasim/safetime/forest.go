@@ -9,7 +9,7 @@ import (
 // New returns the forest of a graph, where bounds are those of its nodes, and computes all safe times.
 func New(g *Graph, bounds []Bounds) *Forest {
 	channels := slices.Repeat([]Bounds{{Known: simtime.Infinity}}, len(g.out)-g.nodes) // they send nothing of themselves
-	f := &Forest{nodes: g.nodes, bounds: slices.Concat(bounds, channels), labels: make([]label, len(g.out))}
+	f := &Forest{nodes: g.nodes, arrivals: g.arrivals, bounds: slices.Concat(bounds, channels), labels: make([]label, len(g.out))}
 	var rest [][]edge
 	f.stars, f.places, rest = findStars(g.out, f.bounds)
 	f.adjacency = newAdjacency(rest)
@@ -22,6 +22,9 @@ func New(g *Graph, bounds []Bounds) *Forest {
 	return f
 }
 
+// EarliestSend returns S of a node: the earliest that it may still send, as of the last Update.
+func (f *Forest) EarliestSend(node Node) Instant { return f.bounds[node].Send(f.SafeTime(node)) }
+
 // Bounds returns the bounds of a node.
 func (f *Forest) Bounds(node Node) Bounds { return f.bounds[node] }
 
@@ -32,13 +35,16 @@ func (f *Forest) SetBounds(node Node, b Bounds) {
 }
 
 // IsParent reports whether the safe time of a node comes over a link from another.
-func (f *Forest) IsParent(from, to Node) bool { return f.labels[to].parent == int32(from) }
+func (f *Forest) IsParent(from, to Node) bool {
+	return f.labels[arrival(f.arrivals, to)].parent == int32(from)
+}
 
 // LinkRose says that a link between two nodes gives later arrivals than before: LinkRose has to be called only where
 // IsParent(from, to). The next Update takes that in.
 func (f *Forest) LinkRose(from, to Node, link Link) {
-	if f.labels[to].safe.Before(link.Earliest(f.labels[from].send)) {
-		f.relinked = append(f.relinked, vertex(to))
+	at := arrival(f.arrivals, to)
+	if f.labels[at].safe.Before(link.Earliest(f.labels[from].send)) {
+		f.relinked = append(f.relinked, at)
 	}
 }
 
@@ -73,7 +79,7 @@ func (f *Forest) Watch(node Node, alarm Instant) {
 // SafeTime returns the safe time E of a node, as of the last Update.
 func (f *Forest) SafeTime(node Node) Instant { return f.safeTime(vertex(node)) }
 
-// Holder returns the node from which the safe time of another comes, be it over a channel node; false where that is Infinity.
+// Holder returns the node from which the safe time of another comes, be it over a channel node or an ear; false where that is Infinity.
 func (f *Forest) Holder(node Node) (holder Node, held bool) {
 	v, held := f.parent(vertex(node))
 	for held && int(v) >= f.nodes {

@@ -35,6 +35,9 @@ func draw(r *rand.Rand) *drawn {
 		}
 		bounds = append(bounds, b)
 	}
+	if r.IntN(3) == 0 {
+		d.couple(n + leaves)
+	}
 	steadily := r.IntN(4) > 0 // most links are steady
 	if r.IntN(3) == 0 {
 		d.share(n)
@@ -53,6 +56,21 @@ func draw(r *rand.Rand) *drawn {
 	}
 	d.forest = New(d.graph, bounds)
 	return d
+}
+
+// couple couples some of the nodes, in one group or two.
+func (d *drawn) couple(n int) {
+	var groups [2][]Node
+	for i := range n {
+		if k := d.r.IntN(4); k < 2 {
+			groups[k] = append(groups[k], Node(i))
+		}
+	}
+	for _, nodes := range groups {
+		if len(nodes) > 0 {
+			d.graph.Couple(nodes)
+		}
+	}
 }
 
 // share adds a channel node between some of the first n nodes, or leaves.
@@ -126,8 +144,10 @@ func (d *drawn) relink() {
 	d.last[k] = d.later(d.last[k])
 	for from := range d.alarms {
 		for _, e := range d.graph.out[from] {
-			if to := Node(e.to); int(e.to) < d.graph.nodes && d.forest.IsParent(Node(from), to) {
-				d.forest.LinkRose(Node(from), to, e.link)
+			for to := range d.alarms {
+				if e.link != nil && arrival(d.graph.arrivals, Node(to)) == e.to && d.forest.IsParent(Node(from), Node(to)) {
+					d.forest.LinkRose(Node(from), Node(to), e.link)
+				}
 			}
 		}
 	}

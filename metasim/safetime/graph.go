@@ -9,14 +9,15 @@ import (
 // A Graph says which node can send to which, and how long that takes. It is built once, and does not change while a Forest
 // uses it; the links themselves may (see Forest.LinkRose).
 type Graph struct {
-	nodes int
-	out   [][]edge // of each vertex
+	nodes    int
+	out      [][]edge // of each vertex
+	arrivals []vertex // where links to a node arrive: at the node, or at its ear; nil where no node has one
 }
 
 // An edge is a link as seen from the vertex that sends.
 type edge struct {
 	to   vertex
-	link Link // nil: to a channel node, which takes no time
+	link Link // nil: it takes no time, as the way to a channel node, or from an ear
 }
 
 // NewGraph returns a graph of n nodes without links.
@@ -24,7 +25,46 @@ func NewGraph(n int) *Graph { return &Graph{nodes: n, out: make([][]edge, n)} }
 
 // Connect adds a link from one node to another, or to itself.
 func (g *Graph) Connect(from, to Node, link Link) {
-	g.out[from] = append(g.out[from], edge{to: vertex(to), link: link})
+	g.out[from] = append(g.out[from], edge{to: arrival(g.arrivals, to), link: link})
+}
+
+// Couple says that what reaches one of some nodes each of them may answer, in no time. They get an ear: a vertex at which all links to
+// them arrive, and from which they all hear at once, so that they have one safe time, the least. What they send stays apart. Couple
+// comes before Connect and AddChannelNode; no node is coupled twice.
+func (g *Graph) Couple(nodes []Node) {
+	if g.arrivals == nil {
+		for i := range g.nodes {
+			g.arrivals = append(g.arrivals, vertex(i))
+		}
+	}
+	var hear []edge
+	for _, node := range nodes {
+		hear = append(hear, edge{to: vertex(node)})
+		g.arrivals[node] = vertex(len(g.out))
+	}
+	g.out = append(g.out, hear)
+}
+
+// Map returns the same graph with other links.
+func (g *Graph) Map(link func(Link) Link) *Graph {
+	m := &Graph{nodes: g.nodes, out: make([][]edge, len(g.out)), arrivals: g.arrivals}
+	for i := range g.out {
+		for _, e := range g.out[i] {
+			if e.link != nil {
+				e.link = link(e.link)
+			}
+			m.out[i] = append(m.out[i], e)
+		}
+	}
+	return m
+}
+
+// arrival returns where links to a node arrive.
+func arrival(arrivals []vertex, to Node) vertex {
+	if arrivals == nil {
+		return vertex(to)
+	}
+	return arrivals[to]
 }
 
 // AddChannelNode adds a channel node that passes on what it is fed to some nodes, over one link that serves all. A channel node that k nodes
@@ -32,7 +72,7 @@ func (g *Graph) Connect(from, to Node, link Link) {
 func (g *Graph) AddChannelNode(to []Node, link Link) ChannelNode {
 	var edges []edge
 	for _, node := range to {
-		edges = append(edges, edge{to: vertex(node), link: link})
+		edges = append(edges, edge{to: arrival(g.arrivals, node), link: link})
 	}
 	g.out = append(g.out, edges)
 	return ChannelNode(len(g.out) - 1 - g.nodes)
@@ -58,21 +98,33 @@ func (g *Graph) QuietUntil(from Node, needs func(Node) Instant) Instant {
 		return simtime.Start
 	}
 	for _, e := range g.out[from] {
-		if int(e.to) >= g.nodes {
+		if e.link == nil {
 			if left -= len(g.out[e.to]); left < 0 {
 				return simtime.Start
 			}
 			for _, passed := range g.out[e.to] {
-				quiet = simtime.Earlier(quiet, passed.latestFor(needs(Node(passed.to))))
+				quiet = simtime.Earlier(quiet, passed.latestFor(g.need(passed.to, needs)))
 			}
 			continue
 		}
 		if left--; left < 0 {
 			return simtime.Start
 		}
-		quiet = simtime.Earlier(quiet, e.latestFor(needs(Node(e.to))))
+		quiet = simtime.Earlier(quiet, e.latestFor(g.need(e.to, needs)))
 	}
 	return quiet
+}
+
+// need returns what waits where a link arrives: for an ear, the least that one of its nodes waits for.
+func (g *Graph) need(at vertex, needs func(Node) Instant) Instant {
+	if int(at) < g.nodes {
+		return needs(Node(at))
+	}
+	least := simtime.Infinity
+	for _, e := range g.out[at] {
+		least = simtime.Earlier(least, needs(Node(e.to)))
+	}
+	return least
 }
 
 // latestFor returns the latest instant x for which what is sent at x arrives, after the least delay, at due or before it;
@@ -101,7 +153,7 @@ type latency struct {
 	delay Time
 	limit Time // what is sent before it arrives after the delay, at a first step; 0 where that is not all
 	link  Link // not nil: it has to be asked
-	free  bool // it takes no time: the way to a channel node
+	free  bool // it takes no time: the way to a channel node, or from an ear
 }
 
 // never is the latency of a link on which nothing ever arrives.

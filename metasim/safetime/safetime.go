@@ -23,6 +23,8 @@
 // of the nodes that remain the one with the least S can no longer be improved by the others (Dijkstra: the f_ij never
 // decrease their argument).
 //
+// Nodes may be coupled (Graph.Couple): what reaches one of them, each may answer. They have one E, the least of all, and S apart.
+//
 // # How to use it
 //
 //  1. Build a Graph, and make a Forest of it with the bounds of each node.
@@ -111,11 +113,13 @@ func (b *Bounds) Send(safe Instant) Instant {
 // anew. A node is not named before its safe time has reached what it waits for (Watch).
 type Forest struct {
 	adjacency
-	nodes  int      // the vertices below this are nodes, the others channel nodes
+	nodes  int      // the vertices below this are nodes, the others channel nodes and ears
 	bounds []Bounds // of each vertex
 	labels []label  // of each vertex, unused for leaves
 	stars  []*star  // by centre; nil where a vertex has no leaves
 	places []place  // of the vertices that are leaves
+
+	arrivals []vertex // as in Graph
 
 	changed  []vertex // whose bounds were set since the last update
 	relinked []vertex // whose parent's link has risen since the last update
@@ -127,7 +131,7 @@ type Forest struct {
 	rose       []Node // what the update returns
 }
 
-// A vertex is a node or a channel node: nodes come first, channel nodes behind them.
+// A vertex is a node, a channel node or an ear (Graph.Couple): nodes come first.
 type vertex uint32
 
 // A label is what is known of a vertex that is no leaf (see star).

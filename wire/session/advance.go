@@ -252,14 +252,25 @@ func (c *Client) checkPublish(channel string, payload []byte) error {
 		bound = metasim.Later(bound, c.tick(c.now, true))
 	}
 	if c.now.Before(bound) {
-		return c.refuse(&metasim.Violation{
-			Rule: metasim.SendBeforePromise, Client: c.name, Channel: channel, At: c.now, Bound: bound,
-		})
+		return c.refuse(c.tooEarly(channel, bound))
 	}
 	if err := wire.CheckSend(channel, payload, c.now); err != nil {
 		return c.refuse(fmt.Errorf("at %v: %w", c.now, err))
 	}
 	return nil
+}
+
+// tooEarly is the error of a publish before an instant, the bound, that the client has promised to wait for. It says by what it has promised that, where that
+// is seldom seen at once.
+func (c *Client) tooEarly(channel string, bound metasim.Instant) error {
+	v := &metasim.Violation{Rule: metasim.SendBeforePromise, Client: c.name, Channel: channel, At: c.now, Bound: bound}
+	switch {
+	case c.period > 0 && bound == c.tick(c.now, true):
+		return fmt.Errorf("%w; it has promised to send only at multiples of %v (SendsOnlyEvery)", v, c.period)
+	case c.reaction > 0 && c.promise.Before(bound):
+		return fmt.Errorf("%w; it has promised to answer messages after its Reaction of %v: send in a timer (After)", v, c.reaction)
+	}
+	return v
 }
 
 // refuse notes that a publish was refused, for Run.

@@ -155,7 +155,7 @@ func (a *again) name() string { return a.server.config.Names[a.member.client] }
 // take takes what the client says. It returns the event for the dispatcher: what is new.
 func (a *again) take(p wire.Packet, ev metasim.Event) (metasim.Event, *Refusal) {
 	if len(a.held) > 0 {
-		a.held = append(a.held, p.Keep())
+		a.hold(p)
 		return nil, nil
 	}
 	var event metasim.Event
@@ -176,9 +176,18 @@ func (a *again) take(p wire.Packet, ev metasim.Event) (metasim.Event, *Refusal) 
 		event, r, waits = a.leave(ev)
 	}
 	if waits {
-		a.held = append(a.held, p.Keep())
+		a.hold(p)
 	}
 	return event, r
+}
+
+// hold keeps a packet until more of the past has come: as the client sent it, because it is received again then.
+func (a *again) hold(p wire.Packet) {
+	p = p.Keep()
+	if ev, ok := p.Body.(*metasim.Send); ok && a.member.scope != nil {
+		ev.Channel, _ = a.member.scope.Own(ev.Channel) // it is the inverse of what was done to it
+	}
+	a.held = append(a.held, p)
 }
 
 // isDone reports whether the client has sent all that it had sent.

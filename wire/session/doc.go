@@ -19,6 +19,7 @@
 //
 //   - server.go: the server, and member.go: one of its clients.
 //   - hello.go: what is checked of a Hello before the server has its turn.
+//   - door.go: the names that a client of a scenario inside another one knows.
 //   - again.go: a client whose process was replaced, and past.go: what the earlier process did.
 //   - back.go: a client that outlived its server.
 //

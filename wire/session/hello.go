@@ -7,17 +7,8 @@ import (
 	"metasim/wire"
 )
 
-// prepared is a Hello whose subscriptions have been compiled and checked. That takes up to ten milliseconds, and needs nothing of the run:
-// see Server.Prepare.
-type prepared struct {
-	wire.Hello
-	patterns []metasim.Pattern
-	reason   wire.Reason // why it is refused; 0: it is not
-	why      string
-}
-
 // compile compiles and checks the subscriptions of a Hello.
-func compile(h wire.Hello, allowed Permission) prepared {
+func (s *Server) compile(h wire.Hello) prepared {
 	cost := 0
 	for _, sub := range h.Subscriptions {
 		if cost += metasim.SubscriptionCost(sub); cost > metasim.MaxSubscriptionCost {
@@ -38,10 +29,11 @@ func compile(h wire.Hello, allowed Permission) prepared {
 		}
 		r.patterns = append(r.patterns, p)
 	}
+	allowed := s.config.Permissions[h.Name]
 	if why := allowed.refusal(&h, r.patterns); why != "" {
 		return prepared{Hello: h, reason: wire.NotAllowed, why: why}
 	}
-	return r
+	return s.inFull(r)
 }
 
 // helloOf returns a Hello, and what was prepared of it, nil if it was not.

@@ -111,7 +111,7 @@ func (d *Declaration) Join(name, token string, out *Outbound) (*Client, error) {
 	d.complete = true
 	out.put(d.hello(name, token))
 	out.urgent = true
-	return &Client{name: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, period: d.period, out: out,
+	return &Client{name: name, own: name, subscriptions: d.declared.Subscriptions, reaction: d.declared.Reaction, period: d.period, out: out,
 		reported: reported{cause: metasim.Infinity}, timers: newTimers(), save: save{able: d.declared.Saves}, hello: d.hello(name, token)}, nil
 }
 

@@ -76,13 +76,10 @@ func (s *Server) deliver(m *member, d *metasim.Deliver) {
 	if c == nil || m.over {
 		return
 	}
-	from := d.Message.From
-	if _, known := c.introduced[from]; !known {
-		if c.introduced == nil {
-			c.introduced = make(map[metasim.ClientID]struct{})
-		}
-		c.introduced[from] = struct{}{}
-		c.output.Put(wire.Packet{Body: wire.Introduce{Client: from, Name: s.config.Names[from]}})
+	if m.scope != nil {
+		d = s.inOwnWords(m, d)
+	} else {
+		c.introduce(d.Message.From, s.config.Names[d.Message.From])
 	}
 	if m.unacked != nil {
 		m.unacked.Give(d.Message.Due, 0)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"metasim/internal/slab"
 	"metasim/metasim"
@@ -124,11 +125,19 @@ func (c *Client) Err() error { return c.err }
 // Started reports whether every client has joined, so that this one may initialize.
 func (c *Client) Started() bool { return c.started }
 
-// Name returns the name under which the client takes part.
-func (c *Client) Name() string { return c.name }
+// Name returns what the client is called in its scenario. It is there once the client is Started.
+func (c *Client) Name() string { return c.own }
+
+// Full returns the name under which the client takes part. It differs from Name in a scenario inside of another one.
+func (c *Client) Full() string { return c.name }
 
 // Told returns what the server has said of the run and of the client's part in it.
 func (c *Client) Told() wire.Welcome { return c.told }
+
+// Is reports whether others may call the client by this name: by its Name, or from a scenario around its own by a longer one.
+func (c *Client) Is(name string) bool {
+	return name == c.own || len(name) > len(c.own) && strings.HasSuffix("/"+c.name, "/"+name)
+}
 
 // Now returns the instant of what the client did last: what it publishes carries it.
 func (c *Client) Now() metasim.Instant { return c.now }

@@ -25,6 +25,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	for i, name := range c.Names {
 		s.ids[name] = metasim.ClientID(i)
 		s.members[i].client = metasim.ClientID(i)
+		s.members[i].scope = c.Scopes.Of(name)
 	}
 	return s, nil
 }
@@ -67,6 +68,7 @@ func (s *Server) Receive(c *Conn, p wire.Packet) (metasim.Event, *Refusal) {
 	switch ev := p.Body.(type) {
 	case *metasim.Send:
 		ev.Client = m.client
+		m.sends(ev)
 	case *metasim.Promise:
 		ev.Client = m.client
 	case *metasim.Advance:
@@ -132,7 +134,7 @@ func (s *Server) Prepare(packets []wire.Packet) {
 			continue
 		}
 		if _, known := s.ids[h.Name]; known && h.Version == wire.Version && s.Admits(h.Token) { // without the token it is not worth it
-			packets[i].Body = new(compile(h, s.config.Permissions[h.Name]))
+			packets[i].Body = new(s.compile(h))
 		}
 	}
 }
@@ -168,7 +170,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 			"a client called %q has joined already; names are unique in a run", h.Name))
 	}
 	if ready == nil {
-		ready = new(compile(h, s.config.Permissions[h.Name]))
+		ready = new(s.compile(h))
 	}
 	if ready.reason != 0 {
 		return nil, c.refuse(number, ready.reason, ready.why)
@@ -184,7 +186,7 @@ func (s *Server) hello(c *Conn, number uint32, h wire.Hello, ready *prepared) (m
 	}
 	c.members[number] = m
 	join := &metasim.Join{
-		Client: id, Publications: h.Publications, Subscriptions: h.Subscriptions, Reaction: h.Reaction,
+		Client: id, Publications: ready.publications, Subscriptions: ready.subscriptions, Reaction: h.Reaction,
 	}
 	join.Compiled(ready.patterns)
 	if !m.away {

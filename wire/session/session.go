@@ -5,6 +5,7 @@ import (
 
 	"metasim/internal/fifo"
 	"metasim/internal/pq"
+	"metasim/internal/scope"
 	"metasim/internal/slab"
 	"metasim/metasim"
 	"metasim/wire"
@@ -30,7 +31,8 @@ type Declaration struct {
 
 // A Client is the client's end of a session. Declaration.Join makes one.
 type Client struct {
-	name          string
+	name          string // under which it joins
+	own           string // what it is called in its scenario, if that is inside of another one; else the same
 	subscriptions []string
 	reaction      metasim.Time
 	period        metasim.Time // it sends at times that are multiples of it alone; 0: at any
@@ -223,6 +225,7 @@ type ServerConfig struct {
 	Timed    bool   // reports are to say how long the client computed
 	// About says by name what clients are told of their part in the scenario.
 	About  map[string]wire.About
+	Scopes scope.Set       // the scenarios inside: see door.go
 	Names  []string        // of all clients, by ClientID: see metasim.Dispatcher.Names
 	Inside map[string]bool // the clients that the server's own process runs, by name: nobody else is told to join as one
 	Until  metasim.Instant
@@ -243,6 +246,8 @@ type Conn struct {
 	members    map[uint32]*member            // by the number that the peer chose
 	trusted    bool                          // the peer has shown the token
 	introduced map[metasim.ClientID]struct{} // clients whose names the peer knows
+	aliases    map[alias]metasim.ClientID    // the numbers of those that have other names for its members: see door.go
+	told       []metasim.Deliver             // room for deliveries in the words of members
 	relay      string                        // what the peer calls itself, if it is a relay
 }
 
@@ -255,13 +260,16 @@ type member struct {
 	conn    *Conn // nil before it has joined
 	number  uint32
 	client  metasim.ClientID
-	about   wire.About // that it is told: nothing, if it is too old
-	present bool       // it takes part
-	over    bool       // it has left, was refused or is lost: nothing more is sent to it
-	saves   bool       // it can make checkpoints
-	returns bool       // it can come back to a server that was resumed
-	back    *wire.Back // its Hello says that it comes back
-	lacks   uint64     // how many messages the journal lacks that it has sent
+	scope   *scope.Scope      // of the scenario inside that it is from
+	full    map[string]string // full names of channels, by its own; nil: none was needed
+	own     map[string]string // and back
+	about   wire.About        // that it is told: nothing, if it is too old
+	present bool              // it takes part
+	over    bool              // it has left, was refused or is lost: nothing more is sent to it
+	saves   bool              // it can make checkpoints
+	returns bool              // it can come back to a server that was resumed
+	back    *wire.Back        // its Hello says that it comes back
+	lacks   uint64            // how many messages the journal lacks that it has sent
 	// standing is what the journal has of a client that may come back, until it has come
 	standing *standing
 	lost     bool
@@ -296,7 +304,7 @@ type Refusal struct {
 type Saved struct {
 	wire.Checkpoint
 	Sent  uint64 // messages that the client had sent
-	Sends uint64 // the hash of these: see metasim.Account
+	Sends uint64 // the hash of these: see metasim.Ledger.SendsOf
 }
 
 // A Presence is what the sessions of a run know of a client.
@@ -329,4 +337,15 @@ type again struct {
 	feed   Feed
 	sent   uint64        // sends that it has repeated
 	held   []wire.Packet // that it has sent, and that cannot be compared before more of the past comes
+}
+
+// prepared is a Hello whose subscriptions have been compiled and checked. That takes up to ten milliseconds, and needs nothing of the run:
+// see Server.Prepare.
+type prepared struct {
+	wire.Hello
+	patterns []metasim.Pattern
+	// publications and subscriptions are what it declares, in full names
+	publications, subscriptions []string
+	reason                      wire.Reason // why it is refused; 0: it is not
+	why                         string
 }

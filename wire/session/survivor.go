@@ -32,6 +32,7 @@ const (
 func (c *Client) welcomed(b wire.Welcome) error {
 	m := c.memory
 	c.welcome = true
+	c.own = ownName(c.name, &b.About)
 	switch {
 	case m == nil && b.Patience > 0 && c.hello.Returns:
 		c.memory = new(memory)

@@ -87,12 +87,21 @@ func (c *conn) broken(err error) error {
 		return errors.New("no packet came for as long as peer_timeout allows: the peer's host vanished, its process stood still, or the network failed")
 	case errors.As(err, new(*quicgo.StatelessResetError)):
 		return errors.New("its process has ended: another one that has its port and its key does not know the connection")
+	case c.dialed != nil && isBadCertificate(err):
+		return errors.New("the server does not take this client's certificate, which follows from its join token; give METASIM_TOKEN as the server wrote it, " +
+			"or in METASIM_CERT a certificate that the server's authority has signed")
 	case c.gone.Load() && errors.As(err, new(*quicgo.ApplicationError)):
 		return errors.New("its process has ended: it was silent, and its host says that no process has its port any more")
 	case c.suspected.Load() && errors.As(err, new(*quicgo.ApplicationError)):
 		return fmt.Errorf("no packet came for %v after its process had ended", silence)
 	}
 	return errors.New(err.Error())
+}
+
+// isBadCertificate reports whether the peer has ended the handshake by this alert of TLS: in QUIC its number is 0x100 and that of the alert (RFC 9001, section 4.8).
+func isBadCertificate(err error) bool {
+	var e *quicgo.TransportError
+	return errors.As(err, &e) && e.Remote && e.ErrorCode == 0x100+42
 }
 
 func (c *conn) SetDeadline(t time.Time) error {

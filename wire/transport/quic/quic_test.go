@@ -73,9 +73,9 @@ func listen(t *testing.T) wire.Listener {
 
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ url, want string }{
-		{"tcp://127.0.0.1:1", "use quic://host:port?sha256=<64 hex>"},
-		{"quic://127.0.0.1", "use quic://host:port?sha256=<64 hex>"},
-		{"quic://127.0.0.1:1/x", "use quic://host:port?sha256=<64 hex>"},
+		{"tcp://127.0.0.1:1", "a client uses quic://host:port?sha256=<64 hex>"},
+		{"quic://127.0.0.1", "a client uses quic://host:port?sha256=<64 hex>"},
+		{"quic://127.0.0.1:1/x", "a client uses quic://host:port?sha256=<64 hex>"},
 		{"quic://127.0.0.1:1", "does not pin the server's certificate"},
 		{"quic://127.0.0.1:1?sha256=12", "is no SHA-256"},
 		{"quic://127.0.0.1:1?sha256=" + strings.Repeat("x", 64), "is no SHA-256"},

@@ -35,7 +35,7 @@ type Pin [sha256.Size]byte
 func ParseURL(scheme, rawURL string) (hostport string, p Pin, pinned bool, err error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Scheme != scheme || u.Port() == "" || u.Path != "" {
-		return "", p, false, fmt.Errorf("%q is no address; use %s://host:port?sha256=<64 hex>", rawURL, scheme)
+		return "", p, false, fmt.Errorf("%q is no address; a server listens at %[2]s://host:port, and a client uses %[2]s://host:port?sha256=<64 hex>", rawURL, scheme)
 	}
 	text := u.Query().Get("sha256")
 	if text == "" {

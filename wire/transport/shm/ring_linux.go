@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"metasim/wire"
+	"metasim/wire/transport/stream"
 )
 
 // A ring carries bytes one way. Its words are in shared memory, where the peer may change each of them at any time. So each
@@ -230,11 +231,11 @@ const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 // createMemory makes a file without a name, so that nothing is left of it when its users die, and seals its size. The
 // caller closes the file when the peer has it; the mappings stay.
 func createMemory(ring uint32) (*os.File, error) {
-	fd, err := memfd()
+	file, err := stream.MemoryFile("metasim rings")
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), "metasim rings")
+	fd := int(file.Fd())
 	if err := unix.Ftruncate(fd, int64(fileSize(ring))); err != nil {
 		return nil, errors.Join(fmt.Errorf("size the memory: %w", err), file.Close())
 	}
@@ -242,23 +243,6 @@ func createMemory(ring uint32) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("seal the memory: %w", err), file.Close())
 	}
 	return file, nil
-}
-
-// memfd also asks for a file that cannot be executed; kernels before 6.3 do not know this flag.
-func memfd() (int, error) {
-	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
-	fd, err := unix.MemfdCreate("metasim", flags|unix.MFD_NOEXEC_SEAL)
-	if errors.Is(err, unix.EINVAL) {
-		fd, err = unix.MemfdCreate("metasim", flags)
-	}
-	switch {
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
-		return 0, fmt.Errorf("this system has no memory that can be shared and sealed (memfd_create: %w): %w; "+
-			"use unix:///path", err, errors.ErrUnsupported)
-	case err != nil:
-		return 0, fmt.Errorf("memfd_create: %w; free memory, or raise the limit of open files (ulimit -n)", err)
-	}
-	return fd, nil
 }
 
 // mapMemory maps a file with two rings of this size. A file that is not sealed, or has another size, is refused.

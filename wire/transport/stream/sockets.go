@@ -61,7 +61,7 @@ func listenUnix(rawURL string) (wire.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &listener{Listener: l, url: transport.PathURL("unix", path)}, nil
+	return &listener{Listener: l, url: transport.PathURL("unix", path), kept: new(keptFiles)}, nil
 }
 
 // ListenWithin listens over TCP. url makes the URL of the listener from its host and port, and within the stream within each
@@ -90,6 +90,9 @@ func dialer(network string, parse func(rawURL string) (string, error)) func(cont
 		if err != nil {
 			return nil, err
 		}
+		if network == "unix" {
+			return New(apart(c, peerName(c), new(keptFiles), false), peerName(c)), nil
+		}
 		return New(watchHost(c, transport.DefaultPeerTimeout), peerName(c)), nil
 	}
 }
@@ -109,7 +112,8 @@ func Dial(ctx context.Context, network, address, rawURL string) (net.Conn, error
 
 type listener struct {
 	net.Listener
-	url string
+	url  string
+	kept *keptFiles // what clients have sent apart, and is sent on
 }
 
 func (l *listener) URL() string { return l.url }
@@ -119,7 +123,7 @@ func (l *listener) Accept() (wire.Conn, error) {
 	if err != nil {
 		return nil, AcceptError(l.url, err)
 	}
-	return New(c, peerName(c)), nil
+	return New(apart(c, peerName(c), l.kept, true), peerName(c)), nil
 }
 
 // tcpListener is the listener of TCP.

@@ -1,0 +1,334 @@
+// Package gateway is what stands between two dispatchers when a run is nested in another: pure, events and effects in, events out.
+//
+// Each dispatcher owns the links into its own clients. A client of one run whose sends matter in the other has a proxy there, an ordinary
+// client of the same name that only sends. The gateway does the client's sends again through the proxy, at the same instants. So delays,
+// draws, order and digests are those of the flat run.
+//
+//	outer run                  gateway                      nested run
+//	cell     hears ----------- Deliver, Authorize --------> outside clients: Send, Promise, Leave
+//	cell/a   proxy <---------- Send, reports, Leave ------- client cell/a, and Dispatcher.EarliestSend
+//
+// In the outer run the client that hears and the proxies are a group (metasim.Config.Groups). In the nested run the proxies of outer
+// clients are outside (metasim.Config.Outside).
+//
+// # The caller's duties
+//
+//  1. The nested run begins first: Join and Begin its dispatcher, then step what InnerBegan returns.
+//  2. Join the group in the outer run: the client that hears with its subscriptions, each proxy with its publications and with the
+//     reaction time that Dispatcher.OutsideReaction of the nested run says. One ordered stream carries all clients of the group, and
+//     carries nothing that the gateway says before the outer run has begun.
+//  3. Tell the gateway of each event that the inner dispatcher has stepped (InnerStepped), of each Settle of it, with or without effects
+//     (InnerSettled), and of each Deliver and Authorize to a client of the group (OuterSaid), each in order.
+//  4. Carry out what is returned, in order, before the next call: Events.Inner are stepped in the inner dispatcher, and InnerStepped is
+//     called for them, too; Settle follows. Events.Outer go to the outer dispatcher over the stream of the group.
+//  5. When the nested run is finished, InnerFinished.
+//
+// A violation of these duties is found as a broken rule of a proxy in one of the dispatchers, and never passes in silence.
+package gateway
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"metasim/metasim"
+)
+
+// A Proxy is a client of one run that sends in the other, too.
+type Proxy struct {
+	Name     string       // the same in both runs
+	Channels []string     // on which it sends there; sends on others stay at home
+	Reaction metasim.Time // of one inside: with which it joined the outer run; 0 is always right
+}
+
+// A Config says who is who.
+type Config struct {
+	Name         string          // of the client of the outer run that hears for the nested one
+	Inside       []Proxy         // the clients of the nested run whose sends matter outside
+	Outside      []Proxy         // the clients of the outer run whose sends matter inside
+	Inner, Outer []string        // the names of all clients of each run, in order: Dispatcher.Names
+	End          metasim.Instant // of both runs: Dispatcher.End
+}
+
+// Inner is what a gateway asks of the dispatcher of the nested run.
+type Inner interface {
+	EarliestSend(metasim.ClientID) (whatever, alone metasim.Instant)
+	Foreseen() []metasim.ClientID
+	OutsideNeed() metasim.Instant
+}
+
+// Events are what is to be stepped in each run, in order.
+type Events struct{ Inner, Outer []metasim.Event }
+
+// A Gateway stands between the dispatchers of two runs. It is not safe for concurrent use.
+type Gateway struct {
+	ear     ear
+	members map[metasim.ClientID]*member // by their number in the nested run; looked up, never iterated
+	sending []*member                    // the same, in order
+	outside map[metasim.ClientID]*remote // by their number in the outer run; looked up, never iterated
+	remotes []*remote                    // the same, in order
+	end     metasim.Instant
+	out     Events
+}
+
+// An ear is the client of the outer run that hears.
+type ear struct {
+	id      metasim.ClientID
+	granted metasim.Instant
+	want    metasim.Instant // what it waits for
+	waits   bool
+	polled  bool
+	given   uint64          // the last delivery, which the inner dispatcher has been told of
+	acked   uint64          // the last one that was acknowledged
+	due     metasim.Instant // of the last delivery
+	left    bool
+}
+
+// A remote is a client of the outer run, as the nested run has it.
+type remote struct {
+	inner    metasim.ClientID
+	channels []string
+	clock    metasim.Instant // of its last send there
+}
+
+// A member is a client of the nested run, as the outer run has it.
+type member struct {
+	outer     metasim.ClientID
+	channels  []string
+	reaction  metasim.Time
+	held      []*metasim.Send // sends that the outer run has not authorized yet
+	granted   metasim.Instant
+	clock     metasim.Instant // of its last send there
+	whatever  metasim.Instant // what the inner dispatcher says of it
+	alone     metasim.Instant
+	floor     metasim.Instant // what the outer dispatcher was told
+	next      metasim.Instant
+	polled    bool
+	departing bool
+	left      bool
+}
+
+// New returns a gateway, or what is wrong with the names.
+func New(c Config) (*Gateway, error) {
+	g := &Gateway{members: map[metasim.ClientID]*member{}, outside: map[metasim.ClientID]*remote{}, end: c.End}
+	if g.end == metasim.Start {
+		g.end = metasim.Infinity
+	}
+	find := func(names []string, run, name string) (metasim.ClientID, error) {
+		i, ok := slices.BinarySearch(names, name)
+		if !ok {
+			return 0, fmt.Errorf("the %s run has no client %q; give the gateway its names, in order", run, name)
+		}
+		return metasim.ClientID(i), nil
+	}
+	var err error
+	if g.ear.id, err = find(c.Outer, "outer", c.Name); err != nil {
+		return nil, err
+	}
+	for _, p := range c.Inside {
+		inner, err := find(c.Inner, "nested", p.Name)
+		if err != nil {
+			return nil, err
+		}
+		outer, err := find(c.Outer, "outer", p.Name)
+		if err != nil {
+			return nil, err
+		}
+		m := &member{outer: outer, channels: p.Channels, reaction: p.Reaction}
+		g.members[inner] = m
+		g.sending = append(g.sending, m)
+	}
+	for _, p := range c.Outside {
+		inner, err := find(c.Inner, "nested", p.Name)
+		if err != nil {
+			return nil, err
+		}
+		outer, err := find(c.Outer, "outer", p.Name)
+		if err != nil {
+			return nil, err
+		}
+		r := &remote{inner: inner, channels: p.Channels}
+		g.outside[outer] = r
+		g.remotes = append(g.remotes, r)
+	}
+	return g, nil
+}
+
+// InnerBegan ends the initialization of the outside clients in the nested run: they may send at the start, and nobody waits there for the
+// outer run to begin.
+func (g *Gateway) InnerBegan() Events {
+	g.out = Events{}
+	for _, r := range g.remotes {
+		g.out.Inner = append(g.out.Inner, &metasim.PollWait{Client: r.inner})
+	}
+	return g.out
+}
+
+// InnerStepped takes an event that the inner dispatcher has stepped.
+func (g *Gateway) InnerStepped(ev metasim.Event) Events {
+	g.out = Events{}
+	switch ev := ev.(type) {
+	case *metasim.Send:
+		m := g.members[ev.Client]
+		if m == nil || !slices.Contains(m.channels, ev.Channel) {
+			break
+		}
+		m.held = append(m.held, &metasim.Send{Client: m.outer, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload})
+		g.release(m)
+	case *metasim.Leave:
+		if m := g.members[ev.Client]; m != nil {
+			m.departing, m.whatever, m.alone = true, metasim.Infinity, metasim.Infinity
+		}
+	}
+	return g.out
+}
+
+// InnerSettled takes that the inner dispatcher has settled after all events so far: what each client may still send is promised in the
+// outer run, then what came from there is acknowledged. The other way round the outer dispatcher would believe for a moment that
+// nothing that came from outside can be answered any more.
+func (g *Gateway) InnerSettled(inner Inner) Events {
+	g.out = Events{}
+	changed := inner.Foreseen()
+	if len(changed) == 0 && !g.ear.polled {
+		return g.out // no client of the nested run is authorized yet
+	}
+	for _, id := range changed {
+		if m := g.members[id]; m != nil && !m.left {
+			m.whatever, m.alone = inner.EarliestSend(id)
+			g.release(m)
+			g.report(m)
+		}
+	}
+	g.listen(inner.OutsideNeed())
+	return g.out
+}
+
+// InnerFinished takes that the nested run is over: the client that hears leaves last.
+func (g *Gateway) InnerFinished() Events {
+	g.out = Events{}
+	for _, m := range g.sending {
+		m.departing = true
+		g.release(m)
+		g.report(m)
+	}
+	g.ear.left = true
+	g.out.Outer = append(g.out.Outer, &metasim.Leave{Client: g.ear.id, Now: g.ear.due, Acked: g.ear.given})
+	return g.out
+}
+
+// OuterSaid takes a Deliver or an Authorize to a client of the group.
+func (g *Gateway) OuterSaid(e metasim.Effect) Events {
+	g.out = Events{}
+	switch e := e.(type) {
+	case *metasim.Deliver:
+		g.ear.given, g.ear.due = e.Number, e.Message.Due
+		r := g.outside[e.Message.From]
+		if r == nil || !slices.Contains(r.channels, e.Message.Channel) {
+			break
+		}
+		r.clock = e.Message.Sent
+		g.out.Inner = append(g.out.Inner, &metasim.Send{
+			Client: r.inner, Channel: e.Message.Channel, Sent: e.Message.Sent, Payload: e.Message.Payload,
+		})
+	case *metasim.Authorize:
+		if e.To == g.ear.id {
+			g.authorized(e.Until)
+			break
+		}
+		for _, m := range g.sending {
+			if m.outer == e.To {
+				m.granted = metasim.Later(m.granted, e.Until)
+				g.release(m)
+				g.report(m)
+			}
+		}
+	}
+	return g.out
+}
+
+// authorized passes on that everything is known that was sent outside so that it arrives here before an instant.
+func (g *Gateway) authorized(until metasim.Instant) {
+	g.ear.waits = false
+	if !g.ear.granted.Before(until) {
+		return
+	}
+	g.ear.granted = until
+	for _, r := range g.remotes {
+		if until == g.end {
+			g.out.Inner = append(g.out.Inner, &metasim.Leave{Client: r.inner, Now: r.clock})
+			continue
+		}
+		g.out.Inner = append(g.out.Inner, &metasim.Promise{Client: r.inner, NoSendBefore: oneStepBefore(until)})
+	}
+	if until == g.end {
+		g.remotes = nil
+	}
+}
+
+// oneStepBefore returns the least instant at which something is sent that arrives over a link of one step at an instant or later.
+func oneStepBefore(i metasim.Instant) metasim.Instant {
+	switch {
+	case i == metasim.Start:
+		return i
+	case i.Step > 0:
+		return metasim.Instant{Time: i.Time, Step: i.Step - 1}
+	}
+	return metasim.Instant{Time: i.Time - 1, Step: math.MaxUint32}
+}
+
+// release sends what the outer run has authorized.
+func (g *Gateway) release(m *member) {
+	for len(m.held) > 0 && (m.held[0].Sent.Before(m.granted) || m.held[0].Sent == metasim.Start) {
+		m.clock = m.held[0].Sent
+		m.floor = metasim.Later(m.floor, m.clock)
+		g.out.Outer = append(g.out.Outer, m.held[0])
+		m.held = m.held[1:]
+	}
+	if m.departing && !m.left && len(m.held) == 0 {
+		m.left = true
+		g.out.Outer = append(g.out.Outer, &metasim.Leave{Client: m.outer, Now: m.clock})
+	}
+}
+
+// report promises in the outer run what the inner dispatcher has said of a member. What waits to be sent there is still to be sent.
+func (g *Gateway) report(m *member) {
+	if m.left {
+		return
+	}
+	floor, next := m.whatever, m.alone
+	if len(m.held) > 0 {
+		floor, next = metasim.Earlier(floor, m.held[0].Sent), metasim.Earlier(next, m.held[0].Sent)
+	}
+	if m.polled && next == m.next && !g.ear.granted.React(m.reaction).Before(floor) {
+		return // the outer dispatcher knows as much
+	}
+	m.floor, m.next = metasim.Later(m.floor, floor), next
+	r := metasim.Report{Now: m.clock, NoSendBefore: m.floor, NextEvent: m.next}
+	if m.polled {
+		g.out.Outer = append(g.out.Outer, &metasim.Advance{Client: m.outer, Report: r})
+		return
+	}
+	m.polled = true
+	g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: m.outer, Report: r, Want: m.next, Messages: true})
+}
+
+// listen acknowledges what came from outside, and asks for more where a client of the nested run waits for the outside.
+func (g *Gateway) listen(need metasim.Instant) {
+	e := &g.ear
+	if e.left {
+		return
+	}
+	need = metasim.Later(need, e.granted)
+	acked := e.acked == e.given
+	r := metasim.Report{Now: e.due, NoSendBefore: e.due, NextEvent: metasim.Infinity, Acked: e.given}
+	e.acked = e.given
+	switch {
+	case e.polled && e.granted == g.end: // nothing more will come
+		if !acked {
+			g.out.Outer = append(g.out.Outer, &metasim.Advance{Client: e.id, Report: r})
+		}
+	case !acked || !e.waits || need.Before(e.want):
+		e.polled, e.waits, e.want = true, true, need
+		g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: e.id, Report: r, Want: need, Messages: true})
+	}
+}
