@@ -85,6 +85,9 @@ func OpenToReplay(path string) (*Run, error) {
 // Killed reports whether the run was ended by force, so that nothing is known of its end: its digest is empty.
 func (r *Run) Killed() bool { return r.Manifest.Digest == "" }
 
+// CanGoOn reports whether the run can go on from its record: it was ended by force, or stopped.
+func (r *Run) CanGoOn() bool { return r.Killed() || r.Manifest.Stopped }
+
 // checkDigest compares what was read of a whole journal with the digests of the run: a *[DigestError] where one differs. A run that was
 // killed has none.
 func (r *Run) checkDigest(read *metasim.Ledger) error {
@@ -235,7 +238,7 @@ func (r *Run) Config() (metasim.Config, error) {
 	}
 	return metasim.Config{
 		Clients: m.Clients, Delays: table, Until: m.Until, MaxSteps: m.MaxSteps, Ahead: m.Ahead, AheadOf: m.AheadOf, Memory: m.Memory,
-		Cascade: m.Cascade,
+		Cascade: m.Cascade, Groups: m.Groups, Outside: m.Outside,
 	}, nil
 }
 

@@ -175,6 +175,9 @@ func (d Dir) Reopen() (*Writer, error) {
 	if !filelock.Take(f) {
 		return nil, errors.Join(fmt.Errorf("opening the journal: %w", ErrGoesOn), f.Close())
 	}
+	if err := os.Remove(d.File(indexFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is that of the journal as it was
+		return nil, errors.Join(fmt.Errorf("removing the index of the journal: %w", err), filelock.Close(f))
+	}
 	return NewWriter(locked{f}), nil
 }
 

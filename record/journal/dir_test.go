@@ -180,6 +180,11 @@ func TestAJournalInItsDirectory(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Manifest()
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	for text, want := range map[string]string{"[]": "is not a manifest: it is a JSON array; name", `{"clients": 5}`: "is not a manifest: clients is a JSON number; name"} {
+		require.NoError(t, os.WriteFile(d.File(manifestFile), []byte(text), 0o600))
+		_, err = d.Manifest()
+		require.ErrorContains(t, err, want)
+	}
 	require.NoError(t, os.WriteFile(d.File(manifestFile), []byte("{}}"), 0o600))
 	_, err = d.Manifest()
 	require.ErrorContains(t, err, "is not a manifest")

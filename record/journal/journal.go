@@ -49,6 +49,8 @@ type Manifest struct {
 	Memory        int             `json:"memory_bytes,omitempty"`  // metasim.Config.Memory; 0: no bound, as in journals before there was one
 	Cascade       int             `json:"cascade_bytes,omitempty"` // metasim.Config.Cascade, likewise
 	Dir           string          `json:"dir"`                     // where relative paths of the scenario begin, absolute
+	Groups        [][]string      `json:"groups,omitempty"`        // metasim.Config.Groups
+	Outside       []string        `json:"outside,omitempty"`       // metasim.Config.Outside
 	Inside        []string        `json:"inside,omitempty"`        // clients in the process of metasim, whatever the transport
 	Launch        string          `json:"launch,omitempty"`        // how processes were started: ssh or slurm; empty or local: on this host
 	Hosts         []string        `json:"hosts,omitempty"`         // where
@@ -72,8 +74,9 @@ type Manifest struct {
 	Resumed       int             `json:"resumed,omitempty"` // how often the run was cut off, and went on
 	Deterministic bool            `json:"deterministic"`     // false with a client in real time, or after one was cut off and the run went on
 	OK            bool            `json:"ok"`
-	Error         string          `json:"error"`          // why OK is false
-	Lost          string          `json:"lost,omitempty"` // the client whose connection was lost, where the run failed for that
+	Error         string          `json:"error"`             // why OK is false
+	Lost          string          `json:"lost,omitempty"`    // the client whose connection was lost, where the run failed for that
+	Stopped       bool            `json:"stopped,omitempty"` // the run did not fail by itself: a signal ended it, or its hosts were taken away. It can go on
 	Digests
 	Traffic *Traffic `json:"traffic,omitempty"` // nil before the end
 }

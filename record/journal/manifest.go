@@ -2,11 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strings"
 )
 
 // The file of a manifest is JSON whose first member is a checksum, on a line of its own: the CRC-32C of all that follows that line. It comes
@@ -44,6 +46,9 @@ func decodeManifest(b []byte) (m *Manifest, checked bool, err error) {
 		Manifest
 	}
 	if err := json.Unmarshal(b, &file); err != nil {
+		if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) { // without the names of our own types
+			err = fmt.Errorf("%s is a JSON %s", cmp.Or(strings.TrimPrefix(wrong.Field, "Manifest."), "it"), wrong.Value)
+		}
 		return nil, false, err
 	}
 	if file.Checksum == nil {

@@ -20,6 +20,9 @@ import (
 // from stands between the name of an output and the position at which a part of its end begins.
 const from = ".from-"
 
+// Name is what the files of a client are called: by its name, but each / in it, of a scenario inside of another one, is a +, which no name has.
+func Name(client string) string { return strings.ReplaceAll(client, "/", "+") }
+
 // A Writer writes an output. Half of the limit is for the beginning. The end is kept in two parts, each with a quarter of the limit. As
 // the older part is removed when a new one begins, at least a quarter of the limit is always kept of the end.
 type Writer struct {

@@ -96,7 +96,7 @@ func once(ctx context.Context, r *record.Run, id metasim.ClientID, p *Program, s
 	}
 	tape.stepwise = stepwise
 	token := rand.Text()
-	if x, err = newExchange(name, token, p.About, tape); err != nil {
+	if x, err = newExchange(name, token, p.About, p.Scopes, tape); err != nil {
 		return nil, nil, err
 	}
 	ended, err = p.serve(ctx, name, token, x.serve)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/wire"
@@ -32,10 +33,10 @@ type exchange struct {
 	silent bool // it did not say why
 }
 
-func newExchange(name, token string, about wire.About, t *tape) (*exchange, error) {
+func newExchange(name, token string, about wire.About, scopes scope.Set, t *tape) (*exchange, error) {
 	m := t.run.Manifest
 	server, err := session.NewServer(session.ServerConfig{
-		Scenario: m.Scenario, Seed: m.Seed, Token: token, About: map[string]wire.About{name: about}, Names: m.Clients, Until: t.run.End(),
+		Scenario: m.Scenario, Seed: m.Seed, Token: token, About: map[string]wire.About{name: about}, Scopes: scopes, Names: m.Clients, Until: t.run.End(),
 	})
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func filled(t *testing.T, steps, size int) *exchange {
 		m := metasim.Message{From: 1, Seq: uint64(i), Channel: "A", Due: due, Payload: make([]byte, size)}
 		tape.past.Given.Push(session.Given{Messages: []*metasim.Deliver{{To: 0, Number: uint64(i + 1), Message: m}}, Until: due.Add(metasim.Millisecond)})
 	}
-	x, err := newExchange("a", "secret", wire.About{}, tape)
+	x, err := newExchange("a", "secret", wire.About{}, nil, tape)
 	require.NoError(t, err)
 	require.NoError(t, x.packet(wire.Packet{Member: 7, Body: wire.Hello{Version: wire.Version, Name: "a", Token: "secret"}}))
 	require.Equal(t, []wire.Packet{{Member: 7, Body: wire.Welcome{}}, {Member: 7, Body: wire.Start{Until: metasim.Infinity}}}, x.batch)
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		"order":   {&metasim.Leave{}, wire.BadMessage, `sent a Leave before its Hello`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, err := newExchange("a", "secret", wire.About{}, filled(t, 0, 0).tape)
+			x, err := newExchange("a", "secret", wire.About{}, nil, filled(t, 0, 0).tape)
 			require.NoError(t, err)
 			require.ErrorContains(t, x.packet(wire.Packet{Body: c.say}), c.text)
 			require.Equal(t, c.reason, x.batch[0].Body.(wire.Refuse).Reason)

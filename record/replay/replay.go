@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"metasim/internal/scope"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -20,6 +21,8 @@ type Program struct {
 	// About is what the client is told of its part in the scenario, as it was told then, but without a run directory: it is to write no
 	// files.
 	About wire.About
+	// Scopes are the scenarios inside of that of the run.
+	Scopes scope.Set
 	// Patience is for how long the program may go on when its client has had its last message. After that ctx is cancelled.
 	// Zero: no limit, as the program may be a debugger.
 	Patience time.Duration
