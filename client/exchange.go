@@ -100,10 +100,10 @@ func (c *Client) detach() error {
 
 func (c *Client) logEnd() {
 	if err := c.rules.Err(); err != nil && !errors.Is(err, ErrLeft) {
-		c.log.Warn("ended", "client", c.rules.Name(), "at", c.rules.Now().String(), "why", err)
+		c.log.Warn("ended", "client", c.rules.Full(), "at", c.rules.Now().String(), "why", err)
 		return
 	}
-	c.log.Info("left", "client", c.rules.Name(), "at", c.rules.Now().String())
+	c.log.Info("left", "client", c.rules.Full(), "at", c.rules.Now().String())
 }
 
 func (c *Client) tellFailure() error {
@@ -143,7 +143,7 @@ func (c *Client) save() {
 	}
 	if err != nil {
 		c.rules.NotSaved(err)
-		c.log.Warn("no checkpoint", "client", c.rules.Name(), "at", c.rules.Now().String(), "why", err)
+		c.log.Warn("no checkpoint", "client", c.rules.Full(), "at", c.rules.Now().String(), "why", err)
 	}
 }
 
@@ -255,7 +255,7 @@ var errElsewhere = errors.New("another goroutine waits with this client; use a c
 // other goroutine writes.
 func (c *Client) elsewhere() error {
 	if c.waiting.Load() {
-		return named(c.rules.Name(), errElsewhere)
+		return named(c.rules.Full(), errElsewhere)
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (c *Client) comeBack(ctx context.Context, lost error) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	patience := c.patient()
-	fmt.Fprintf(os.Stderr, "metasim: client %q lost its server at %v and waits %v for metasim resume, or for its relay\n", c.rules.Name(), c.rules.Now(), patience)
+	fmt.Fprintf(os.Stderr, "metasim: client %q lost its server at %v and waits %v for metasim resume, or for its relay\n", c.rules.Full(), c.rules.Now(), patience)
 	c.lives++
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -163,13 +163,14 @@ func TestTwoGoroutines(t *testing.T) {
 	hears[*metasim.PollWait](h)
 	const want = `client "a": another goroutine waits with this client; use a client in one goroutine, and give the others what they need by a channel of Go`
 	calls := map[string]func() error{
-		"Step":    func() error { _, err := c.Step(t.Context(), ms(7).Time); return err },
-		"Next":    func() error { _, err := c.Next(t.Context(), ms(7).Time); return err },
-		"Await":   func() error { return c.Await(t.Context(), ms(7).Time, func() bool { return false }) },
-		"Run":     func() error { return c.Run(t.Context()) },
-		"Leave":   func() error { return c.Leave(t.Context()) },
-		"Promise": func() error { return c.Promise(ms(7).Time) },
-		"Publish": func() error { return out.Publish(nil) },
+		"Step":            func() error { _, err := c.Step(t.Context(), ms(7).Time); return err },
+		"Next":            func() error { _, err := c.Next(t.Context(), ms(7).Time); return err },
+		"Await":           func() error { return c.Await(t.Context(), ms(7).Time, func() bool { return false }) },
+		"Run":             func() error { return c.Run(t.Context()) },
+		"Leave":           func() error { return c.Leave(t.Context()) },
+		"Promise":         func() error { return c.Promise(ms(7).Time) },
+		"PromiseThenWait": func() error { return c.PromiseThenWait(ms(7).Time) },
+		"Publish":         func() error { return out.Publish(nil) },
 	}
 	waits := func() bool { return strings.Contains(out.Publish(nil).Error(), "another goroutine") } // at first it breaks the promise of Step
 	require.Eventually(t, waits, 30*time.Second, time.Microsecond)

@@ -12,10 +12,10 @@ import (
 // returns that same error.
 func (c *Client) named(err error) error {
 	if err == nil || err != c.rules.Err() {
-		return named(c.rules.Name(), err)
+		return named(c.rules.Full(), err)
 	}
 	if c.over == nil {
-		c.over = named(c.rules.Name(), err)
+		c.over = named(c.rules.Full(), err)
 	}
 	return c.over
 }

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ type host struct {
 	conn  wire.Conn
 	hello wire.Hello
 	heard chan wire.Body
+	reads atomic.Int64 // writes of the client, unless several were read at once
 	given uint64
 	welcome
 }
@@ -76,6 +78,7 @@ func (h *host) serve() {
 		if err != nil {
 			return
 		}
+		h.reads.Add(1)
 		for _, p := range packets {
 			if hello, ok := p.Body.(wire.Hello); ok {
 				w := wire.Welcome{Timed: h.timed, Patience: int64(h.patience)}

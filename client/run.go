@@ -13,8 +13,13 @@ import (
 	"metasim/wire/session"
 )
 
-// Name returns the name under which the client takes part.
+// Name returns what the client is called in its scenario. That differs from the name under which it joins if the scenario is inside of another
+// one; then it is there once the run has begun.
 func (c *Client) Name() string { return c.rules.Name() }
+
+// Is reports whether a message that names a recipient means this client: by its Name or, from a client of a scenario around its own, by the
+// longer name that it has there.
+func (c *Client) Is(name string) bool { return c.rules.Is(name) }
 
 // About returns what the client was told of the run and of its part in it. A server before version 2.4 of the protocol tells
 // the name of the scenario and the seed alone.
@@ -200,16 +205,22 @@ func (c *Client) proceed(ctx context.Context) error {
 // Promise promises that the client sends nothing before t, whatever is delivered to it, so that other clients need not wait
 // for it. It is written at once. A promise that takes an earlier one back is refused.
 func (c *Client) Promise(t metasim.Time) error {
+	err := c.PromiseThenWait(t)
+	if err == nil {
+		err = c.named(c.flush())
+	}
+	return err
+}
+
+// PromiseThenWait is Promise for a client that waits next, with a Next or a Step: the promise, what was published before, and the wait
+// travel together, so that the server is woken once.
+func (c *Client) PromiseThenWait(t metasim.Time) error {
 	if err := c.elsewhere(); err != nil {
 		return err
 	}
 	c.out.mu.Lock()
-	err := c.rules.Promise(t)
-	c.out.mu.Unlock()
-	if err == nil {
-		err = c.flush()
-	}
-	return c.named(err)
+	defer c.out.mu.Unlock()
+	return c.named(c.rules.Promise(t))
 }
 
 // SetResult says what the run's result shows for this client: v as JSON, sent when it leaves.
@@ -232,7 +243,9 @@ func (c *Client) Leave(ctx context.Context) error {
 // client that defers it tells the server how far it came, also when it panics. (os.Exit runs no deferred calls.)
 func (c *Client) Close() error { return c.Fail(errClosed) }
 
-// Fail is Close that says why: the run's outcome has the reason.
+// Fail is Close that says why: the run's outcome has the reason. It returns what went wrong when it said so, mostly nil: so who returns that returns the reason beside it.
+//
+//	return errors.Join(err, c.Fail(err))
 func (c *Client) Fail(reason error) error { return c.named(c.close(reason)) }
 
 // InRun reports whether Run goes on: then the caller is one of its handlers or timers.

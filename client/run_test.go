@@ -135,6 +135,7 @@ func TestReaction(t *testing.T) {
 			require.NoError(t, err)
 		} else {
 			require.ErrorIs(t, err, metasim.SendBeforePromise)
+			require.ErrorContains(t, err, "; it has promised to answer messages after its Reaction of 10ms: send in a timer (After)")
 		}
 		require.Equal(t, 10*metasim.Millisecond, h.hello.Reaction)
 	}

@@ -135,6 +135,30 @@ func TestPromise(t *testing.T) {
 	require.Equal(t, []byte("fourth"), hears[*metasim.Send](h).Payload)
 }
 
+// A promise of a client that waits next is one write with what it publishes before and with its wait. It counts at once.
+func TestPromiseThenWait(t *testing.T) {
+	b := client.NewBuilder("a")
+	out := b.Publication("X")
+	c, h := join(t, b)
+	before := h.reads.Load()
+	require.NoError(t, out.Publish([]byte("first")))
+	require.NoError(t, c.PromiseThenWait(ms(5).Time))
+	require.ErrorIs(t, out.Publish(nil), metasim.SendBeforePromise)
+	require.ErrorIs(t, c.PromiseThenWait(ms(4).Time), metasim.PromiseRegress)
+	waited := make(chan error, 1)
+	go func() {
+		_, err := c.Next(t.Context(), ms(8).Time)
+		waited <- err
+	}()
+	require.Equal(t, []byte("first"), hears[*metasim.Send](h).Payload)
+	require.Equal(t, &metasim.Promise{NoSendBefore: ms(5)}, hears[*metasim.Promise](h))
+	require.Equal(t, ms(5), hears[*metasim.PollWait](h).NoSendBefore)
+	require.Equal(t, before+1, h.reads.Load())
+	h.grant(ms(9))
+	require.NoError(t, <-waited)
+	require.Equal(t, ms(8), c.Now())
+}
+
 // A payload that no frame holds is refused before anything is sent, and so is a result.
 func TestTooLarge(t *testing.T) {
 	b := client.NewBuilder("a")
@@ -230,7 +254,9 @@ func TestSendsOnlyEvery(t *testing.T) {
 	hears[*metasim.Send](h)
 	require.Equal(t, ms(10), hears[*metasim.Advance](h).NoSendBefore)
 	var v *metasim.Violation
-	require.ErrorAs(t, out.Publish(nil), &v)
+	err = out.Publish(nil)
+	require.ErrorContains(t, err, "; it has promised to send only at multiples of 10ms (SendsOnlyEvery)")
+	require.ErrorAs(t, err, &v)
 	require.Equal(t, &metasim.Violation{Rule: metasim.SendBeforePromise, Client: "a", Channel: "X", At: ms(3), Bound: ms(10)}, v)
 
 	h.grant(ms(18), ms(10), msStep(10, 1), ms(17))

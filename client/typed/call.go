@@ -107,7 +107,7 @@ func (c *Caller[Q, A]) Take(m client.Message) error {
 		return &DecodeError{Message: m, Type: "answer of a service", Err: errEnvelope}
 	}
 	p := c.open[number]
-	if p == nil || to != p.client.Name() || p.deadline.Before(m.Due) {
+	if p == nil || !p.client.Is(to) || p.deadline.Before(m.Due) {
 		return nil // for another client, the second one, or too late
 	}
 	p.forget()

@@ -156,7 +156,7 @@ func (r *runtime) reply(msg client.Message) error {
 		return nil
 	}
 	if asked.next > r.client.Now().Time {
-		return r.client.Promise(asked.next)
+		return r.client.PromiseThenWait(asked.next)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *Secondary) Run(ctx context.Context, c *client.Client, _ *catalog.Instan
 				return err
 			}
 			if next > c.Now().Time && !s.Failed() {
-				if err := c.Promise(next); err != nil {
+				if err := c.PromiseThenWait(next); err != nil {
 					return err
 				}
 			}
@@ -80,7 +80,7 @@ func (c *carrier) After(step metasim.Time) metasim.Time { return c.due(step) }
 // Acknowledgements waits for the acknowledgements of all.
 func (c *carrier) Acknowledgements() ([][]byte, error) {
 	acks := make([][]byte, len(c.names))
-	ctx, cancel := c.bounded(&lateError{c, acks})
+	ctx, cancel := c.bounded(&lateError{c})
 	defer cancel()
 	for len(c.late(acks)) > 0 {
 		messages, err := c.client.Next(ctx, metasim.Forever)
@@ -128,13 +128,15 @@ func (c *carrier) late(acks [][]byte) (late []string) {
 	return late
 }
 
-// A lateError says which secondaries have not acknowledged.
-type lateError struct {
-	of   *carrier
-	acks [][]byte
-}
+// A lateError says that secondaries have not acknowledged. Those that have are not known here: their acknowledgements come with the last one. So the server says whom the world waited for.
+type lateError struct{ of *carrier }
 
 func (e *lateError) Error() string {
-	return fmt.Sprintf("the secondaries %v have not acknowledged within %v of real time, the timeout of the world; see in their logs what they do, or raise the timeout",
-		e.of.late(e.acks), e.of.timeout)
+	asked := 0
+	for _, was := range e.of.asked {
+		if was {
+			asked++
+		}
+	}
+	return fmt.Sprintf("not all of the %d secondaries that it asked have acknowledged within %v of real time, the timeout of the world; see in the log of the one that it waited for what that does, or raise the timeout", asked, e.of.timeout)
 }

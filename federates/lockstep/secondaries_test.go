@@ -255,3 +255,26 @@ func TestSecondariesThatFail(t *testing.T) {
 	_, err = runWith(t, balls(3), params(nil), short)
 	assert.ErrorContains(t, err, "system physics, in Update of iteration 1: secondary secondary-1: an acknowledgement of 5 bytes is too short")
 }
+
+// Of three secondaries one hangs. The error names that one, and neither of those that have acknowledged.
+func TestASecondaryThatHangs(t *testing.T) {
+	names, parts := secondariesOf(t, 3)
+	over := make(chan struct{})
+	parts[1].run = func(ctx context.Context, c *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
+		if _, err := c.Next(ctx, metasim.Forever); err != nil {
+			return err
+		}
+		<-over
+		return nil
+	}
+	watcher := part{"watcher", &catalog.Instance{Ports: catalog.Ports{Subscriptions: []string{"world/hash"}}}, func(ctx context.Context, c *client.Client, _ *catalog.Instance, _ []*client.Publication) error {
+		defer close(over)
+		_, err := c.Next(ctx, metasim.Forever) // until the run is over
+		return err
+	}}
+	_, err := runWith(t, balls(3), map[string]any{"iterations": 10, "secondaries": names, "timeout": "2s", "hashes": true}, append(parts, watcher)...)
+	require.ErrorContains(t, err, "not all of the 3 secondaries that it asked have acknowledged within 2s of real time, the timeout of the world")
+	require.ErrorContains(t, err, `it waited for client "secondary-2", which was at `)
+	assert.NotContains(t, err.Error(), "secondary-1")
+	assert.NotContains(t, err.Error(), "secondary-3")
+}
