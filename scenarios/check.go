@@ -2,12 +2,13 @@ package scenarios
 
 import (
 	"errors"
-	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"metasim/federates/catalog"
+	"metasim/internal/scope"
 	"metasim/metasim"
 )
 
@@ -30,6 +31,7 @@ func (c *checker) check() error {
 		c.duration(path{"peer_timeout"})
 	}
 	c.publicLCM()
+	c.nested()
 	c.clients()
 	c.placement()
 	c.links()
@@ -59,6 +61,7 @@ func (c *checker) clients() {
 			c.fail(p, "brings the scenario to more than %d clients; make do with fewer", maxCount)
 			return
 		}
+		c.components(p.to("name"))
 		c.unique(p, i, count)
 		c.model(p, count)
 		c.channels(p)
@@ -88,6 +91,31 @@ func (c *checker) channels(p path) {
 	}
 }
 
+// nested reads the scenarios inside.
+func (c *checker) nested() {
+	c.scopes, c.dirs = scope.Set{}, map[string]string{}
+	for i, n := range c.sound(path{"nested"}).items() {
+		expose, _ := n.child("expose").plain().(object) // the schema lets nothing else pass
+		inside := scope.Nested{Name: n.child("name").word(), File: n.child("file").word(), Expose: textsOf(expose)}
+		p := path{"nested"}.in(i)
+		c.components(p.to("name"))
+		if err := c.scopes.Add(&inside); err != nil && !c.bad[p.String()] {
+			c.fail(p, "%v", err)
+		}
+		c.dirs[inside.Name] = filepath.Dir(within(c.dir.path, inside.File))
+	}
+}
+
+// components refuses a name that, as the path of a file, would lead elsewhere.
+func (c *checker) components(p path) {
+	for part := range strings.SplitSeq(c.word(p), "/") {
+		if part == "." || part == ".." {
+			c.fail(p, "has %q as a part; write a name", part)
+			return
+		}
+	}
+}
+
 // unique records the names of an entry's clients, and fails on the first name that another client has.
 func (c *checker) unique(p path, entry, count int) {
 	base, ok := c.sound(p.to("name")).text()
@@ -104,13 +132,6 @@ func (c *checker) unique(p path, entry, count int) {
 		}
 		c.names[name] = entry
 	}
-}
-
-func inLine(at place) string {
-	if at.line == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (line %d)", at.line)
 }
 
 // model checks the parameters of a built-in model beyond the schema: bounds of durations, patterns, files, and whether they fit
@@ -137,14 +158,15 @@ func (c *checker) model(p path, count int) {
 		return
 	}
 	for _, param := range spec.Params {
-		c.parameter(p.to("with", param.Name), param)
+		c.parameter(p.to("with", param.Name), c.dirOf(c.word(p.to("name"))), param)
 	}
 	if c.bad[p.to("with").String()] {
 		return
 	}
 	name := c.word(p.to("name")) // a wrong name is a problem already
+	own := c.scopes.Of(name).Calls
 	in, err := catalog.Make(model, with, catalog.Env{
-		Name: clientName(name, 0, count > 1), Entry: name, Count: count, Open: c.dir.open,
+		Name: own(clientName(name, 0, count > 1)), Entry: own(name), Count: count, Open: c.dirOf(name).open,
 	})
 	if c.parameters(p.to("with"), err) {
 		for _, e := range in.Doubts {
@@ -186,14 +208,14 @@ func (c *checker) parameters(p path, err error) bool {
 }
 
 // parameter checks files and patterns, whose type is right by now.
-func (c *checker) parameter(p path, param catalog.Param) {
+func (c *checker) parameter(p path, in directory, param catalog.Param) {
 	n := c.sound(p)
 	if n == nil {
 		return
 	}
 	switch param.Type {
 	case catalog.File:
-		c.file(p, n.word())
+		c.file(p, in, n.word())
 	case catalog.Pattern:
 		c.pattern(p, n.word())
 	case catalog.Patterns:
@@ -211,8 +233,8 @@ func (c *checker) pattern(p path, text string) {
 }
 
 // file checks that a file is there and may be read.
-func (c *checker) file(p path, name string) {
-	f, err := c.dir.open(name)
+func (c *checker) file(p path, in directory, name string) {
+	f, err := in.open(name)
 	if err == nil {
 		err = f.Close()
 	}
@@ -223,8 +245,9 @@ func (c *checker) file(p path, name string) {
 
 // command checks that a program can be found, and where it is to run.
 func (c *checker) command(p path) {
+	in := c.dirOf(c.word(p.to("name"))).path
 	if argv := c.sound(p.to("run")).items(); len(argv) > 0 {
-		if _, err := findCommand(c.dir.path, argv[0].word()); err != nil {
+		if _, err := findCommand(in, argv[0].word()); err != nil {
 			c.fail(p.to("run", "0"), "%v", err)
 		}
 	}
@@ -234,7 +257,7 @@ func (c *checker) command(p path) {
 		}
 	}
 	if name, ok := c.sound(p.to("dir")).text(); ok {
-		if info, err := os.Stat(within(c.dir.path, name)); err != nil || !info.IsDir() {
+		if info, err := os.Stat(within(in, name)); err != nil || !info.IsDir() {
 			c.fail(p.to("dir"), "there is no directory %q; make it, or mend the path, which is relative to the scenario", name)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"metasim/delay"
@@ -24,6 +23,9 @@ func (c *checker) flow(s *Scenario) {
 		return
 	}
 	f.connect()
+	f.alike()
+	f.hidden()
+	f.exposed()
 	f.shown()
 	f.bridged()
 	f.ends()
@@ -60,11 +62,16 @@ func (f *flowChecker) group() {
 				f.Complete = false
 				return
 			}
+			own := in.Ports.Subscriptions
+			if in.Ports, err = full(in.Ports, clients[i].Scope); err != nil {
+				f.fail(path{"clients"}.in(entry), "%v", err)
+				return
+			}
 			if i == 1 && reflect.DeepEqual(in.Ports, f.Groups[len(f.Groups)-1].Ports) {
 				f.Groups[len(f.Groups)-1].Names = clientNames
 				break
 			}
-			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames[i : i+1], Ports: in.Ports})
+			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames[i : i+1], Ports: in.Ports, Own: own})
 		}
 	}
 }
@@ -216,6 +223,9 @@ func (f *flowChecker) passes(e flow.Edge) bool {
 func (f *flowChecker) unmatched() {
 	for i, r := range f.s.Rules {
 		p := path{"links"}.in(i)
+		if at := f.origins["links"]; i < len(at) && (at[i].path == nil || f.overruled(p, r, at[i].scope)) {
+			continue
+		}
 		if !f.matchesClient(p.to("from"), r.From) || !f.matchesClient(p.to("to"), r.To) || !f.Complete {
 			continue
 		}
@@ -273,27 +283,4 @@ func (f *flowChecker) matchesAny(pattern string, group int) bool {
 		}
 	}
 	return false
-}
-
-// entry is the path to the entry of a group.
-func (f *flowChecker) entry(group int) path { return path{"clients"}.in(f.Groups[group].Entry) }
-
-// parameterOf returns the path to the parameter of an entry whose value is a text; the path to the entry where there is none.
-func (f *flowChecker) parameterOf(p path, text string) path {
-	n, _ := f.root.find(p.to("with"), false)
-	m, ok := n.value.(*mapping)
-	if !ok {
-		return p
-	}
-	for _, e := range m.entries {
-		if s, ok := e.value.text(); ok && s == text {
-			return p.to("with", e.key)
-		}
-		for i, item := range e.value.items() {
-			if s, ok := item.text(); ok && s == text {
-				return p.to("with", e.key, strconv.Itoa(i))
-			}
-		}
-	}
-	return p
 }

@@ -17,7 +17,7 @@ func (c *checker) links() {
 		}
 		rule := delay.Rule{From: c.word(p.to("from")), To: c.word(p.to("to")), Channel: c.word(p.to("channel"))}
 		rule.Spec = delay.Spec{
-			Delay:     c.delay(p.to("delay")),
+			Delay:     c.delay(p.to("delay"), c.dirOfLink(i)),
 			Loss:      c.loss(p.to("loss")),
 			Bandwidth: c.bandwidth(p.to("bandwidth")),
 			Duplicate: c.number(p.to("duplicate"), 0),
@@ -62,7 +62,7 @@ func (c *checker) bandwidth(p path) delay.Bandwidth {
 }
 
 // delay returns a delay, or nil for none.
-func (c *checker) delay(p path) delay.Distribution {
+func (c *checker) delay(p path, in directory) delay.Distribution {
 	n := c.sound(p)
 	if n == nil {
 		return nil
@@ -89,11 +89,11 @@ func (c *checker) delay(p path) delay.Distribution {
 	case "gamma":
 		return delay.Gamma{Mean: time("mean"), StdDev: time("stddev"), Min: new(time("min"))}
 	}
-	return c.empirical(p)
+	return c.empirical(p, in)
 }
 
 // empirical reads measured delays.
-func (c *checker) empirical(p path) delay.Distribution {
+func (c *checker) empirical(p path, in directory) delay.Distribution {
 	if values := c.sound(p.to("values")); values != nil {
 		delays := make(delay.Empirical, len(values.items()))
 		for i := range delays {
@@ -102,7 +102,7 @@ func (c *checker) empirical(p path) delay.Distribution {
 		return delays
 	}
 	name := c.word(p.to("file"))
-	delays, err := c.csv(name)
+	delays, err := in.csv(name)
 	if err != nil {
 		c.fail(p.to("file"), "%v", err)
 	}
@@ -110,9 +110,9 @@ func (c *checker) empirical(p path) delay.Distribution {
 }
 
 // csv reads a file of delays. A million delays need less than maxCSV.
-func (c *checker) csv(name string) (delays delay.Empirical, err error) {
+func (d directory) csv(name string) (delays delay.Empirical, err error) {
 	const maxCSV = 64 << 20
-	f, err := c.dir.open(name)
+	f, err := d.open(name)
 	if err != nil {
 		return nil, err
 	}

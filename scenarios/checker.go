@@ -33,7 +33,7 @@ func (c *checker) warnOf(kind string, p path, format string, args ...any) {
 
 func (c *checker) at(p path, format string, args ...any) problem.Problem {
 	_, at := c.root.find(p, false)
-	return at.problem(p, fmt.Sprintf(format, args...))
+	return at.problem(c.origins.in(p), fmt.Sprintf(format, args...))
 }
 
 // sound returns the value at a path where it exists and nothing is wrong with it.
@@ -72,3 +72,21 @@ func (c *checker) word(p path) string { return c.sound(p).word() }
 
 // number returns a number; none where there is no number.
 func (c *checker) number(p path, none float64) float64 { return c.sound(p).number(none) }
+
+// dirOf is what the paths of a client are relative to.
+func (c *checker) dirOf(client string) directory {
+	d := c.dir
+	if s := c.scopes.Of(client); s != nil {
+		d.path = c.dirs[s.Name()]
+	}
+	return d
+}
+
+// dirOfLink is what the paths of a rule are relative to.
+func (c *checker) dirOfLink(i int) directory {
+	d := c.dir
+	if at := c.origins["links"]; i < len(at) {
+		d.path = at[i].dir
+	}
+	return d
+}

@@ -69,8 +69,11 @@ func (s *Scenario) expand() error {
 				c.Restarts = *e.Restarts
 			}
 		}
+		if c.Scope, c.Dir = s.Scopes.Of(e.Name), s.Dir; c.Scope != nil {
+			c.Dir = s.dirs[c.Scope.Name()]
+		}
 		if e.Run != nil {
-			c.WorkDir = within(s.Dir, e.Dir)
+			c.WorkDir = within(c.Dir, e.Dir)
 		}
 		for c.Index = range c.Count {
 			c.Name = clientName(e.Name, c.Index, e.Count != nil)
@@ -135,8 +138,8 @@ func (s *Scenario) Checkpoints() (every map[string]metasim.Time) {
 // Env returns what a client that is a built-in model knows beside its parameters.
 func (s *Scenario) Env(c *Client) catalog.Env {
 	return catalog.Env{
-		Name: c.Name, Entry: c.Entry, Index: c.Index, Count: c.Count, Seed: s.Seed,
-		Open: directory{path: s.Dir, outside: s.allowOutside}.open, Dir: s.Dir,
+		Name: c.Scope.Calls(c.Name), Full: c.Name, Entry: c.Scope.Calls(c.Entry), Index: c.Index, Count: c.Count, Seed: s.Seed,
+		Open: directory{path: c.Dir, outside: s.allowOutside}.open, Dir: c.Dir,
 	}
 }
 

@@ -29,7 +29,7 @@ func Parse(file string, text []byte, o Overrides) (*Scenario, []problem.Problem,
 	if root == nil {
 		return nil, nil, &problem.Invalid{Problems: problem.Sorted(problems)}
 	}
-	return build(root, problems, filepath.Dir(file), o, false)
+	return build(root, problems, file, o, false)
 }
 
 // Restore makes a Scenario of what Resolved returned. Dir is where its paths begin; neither its files nor its commands need to
@@ -39,19 +39,26 @@ func Restore(resolved []byte, dir string) (*Scenario, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the resolved scenario is no JSON (%w); use the manifest as it was written", err)
 	}
-	s, _, err := build(treeOf(plain), nil, dir, Overrides{}, true) // its warnings were reported when it ran
+	s, _, err := build(treeOf(plain), nil, filepath.Join(dir, "resolved"), Overrides{}, true) // its warnings were reported when it ran
 	return s, err
 }
 
 // build makes a Scenario of a tree, in which some problems were found already. For a restored one it checks no file, no command and not how the clients fit together.
-func build(root *node, problems []problem.Problem, dir string, o Overrides, restored bool) (*Scenario, []problem.Problem, error) {
-	absolute, err := filepath.Abs(dir)
+func build(root *node, problems []problem.Problem, file string, o Overrides, restored bool) (*Scenario, []problem.Problem, error) {
+	absolute, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s has no absolute path (%w); change into a directory that exists", dir, err)
+		return nil, nil, fmt.Errorf("%s has no absolute path (%w); change into a directory that exists", filepath.Dir(file), err)
 	}
-	problems = append(problems, o.apply(root)...)
+	composer := newComposer(file, absolute, o.AllowOutside)
+	problems = append(problems, o.apply(root, composer)...)
+	if root, err = composer.flatten(root); err != nil {
+		return nil, nil, err
+	}
+	if composer.problems != nil {
+		return nil, problem.Sorted(composer.warnings), &problem.Invalid{Problems: problem.Sorted(append(problems, composer.problems...))}
+	}
 	c := &checker{root: root, dir: directory{path: absolute, outside: o.AllowOutside}, restored: restored,
-		bad: map[string]bool{}, names: map[string]int{}}
+		bad: map[string]bool{}, names: map[string]int{}, origins: composer.origins, warnings: composer.warnings}
 	if err := c.check(); err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +70,8 @@ func build(root *node, problems []problem.Problem, dir string, o Overrides, rest
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Scenario{Dir: absolute, Rules: c.rules, Sweep: axes, allowOutside: o.AllowOutside, root: root, doc: doc}
+	s := &Scenario{Dir: absolute, Rules: c.rules, Sweep: axes, allowOutside: o.AllowOutside, root: root, doc: doc, origins: c.origins,
+		Nested: doc.Nested, Scopes: c.scopes, dirs: c.dirs}
 	if err := s.expand(); err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +100,7 @@ func (s *Scenario) RealTime() []string {
 // value on the path that the file has.
 func (s *Scenario) Problem(kind string, path []string, message string) problem.Problem {
 	_, at := s.root.find(path, false)
-	p := at.problem(path, message)
+	p := at.problem(s.origins.in(path), message)
 	p.Kind = kind
 	return p
 }
@@ -105,4 +113,4 @@ func OpenFile(dir, name string, outside bool, of string) (io.ReadCloser, error) 
 }
 
 // Command returns the program to start for a client with a Run, as a path: a bare word is looked up in PATH.
-func (s *Scenario) Command(c *Client) (string, error) { return findCommand(s.Dir, c.Run[0]) }
+func (s *Scenario) Command(c *Client) (string, error) { return findCommand(c.Dir, c.Run[0]) }

@@ -42,7 +42,7 @@ func TestTheShippedScenariosLoadWithoutAWarning(t *testing.T) {
 		assert.NoError(t, err, file)
 		names = append(names, s.Name)
 	}
-	assert.Equal(t, []string{"authority", "cart-pole", "lcmlog-replay", "mix-200", "phold", "ping-pong", "ring", "star"}, names)
+	assert.Equal(t, []string{"authority", "cart-pole", "cell", "cells", "lcmlog-replay", "mix-200", "phold", "ping-pong", "ring", "star"}, names)
 	assert.Len(t, load(t, "mix-200.metasim.yaml").Clients, 200)
 }
 
@@ -50,9 +50,9 @@ func TestPingPongIsWhatTheReadmePromises(t *testing.T) {
 	s := load(t, "ping-pong.metasim.yaml")
 	assert.Equal(t, uint64(1), s.Seed)
 	assert.Equal(t, []Client{
-		{Name: "pinger", Entry: "pinger", Count: 1, Model: "ping",
+		{Name: "pinger", Entry: "pinger", Dir: s.Dir, Count: 1, Model: "ping",
 			With: map[string]any{"rounds": int64(10), "out": "PING", "in": "PONG"}},
-		{Name: "ponger", Entry: "ponger", Count: 1, Model: "echo", With: map[string]any{"in": "PING", "out": "PONG"}},
+		{Name: "ponger", Entry: "ponger", Dir: s.Dir, Count: 1, Model: "echo", With: map[string]any{"in": "PING", "out": "PONG"}},
 	}, s.Clients)
 	assert.Equal(t, []delay.Rule{
 		{From: "pinger", To: "ponger", Spec: delay.Spec{Delay: delay.Constant(5 * ms)}},
@@ -85,6 +85,10 @@ func TestEveryKeyArrives(t *testing.T) {
 	dir, err := filepath.Abs("testdata/good")
 	require.NoError(t, err)
 	ears := map[string]any{"channels": []any{"T.*"}}
+	for i := range s.Clients {
+		assert.Equal(t, dir, s.Clients[i].Dir)
+		s.Clients[i].Dir = ""
+	}
 	assert.Equal(t, []Client{
 		{Name: "tick", Entry: "tick", Count: 1, Model: "source", Detach: true, Ahead: 64 << 10, With: map[string]any{
 			"channel": "TICK", "period": "10ms", "start": "1ms", "count": int64(5), "size": int64(0)}},

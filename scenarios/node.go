@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -154,3 +156,44 @@ func (p path) to(steps ...string) path {
 
 // in appends an index.
 func (p path) in(i int) path { return p.to(strconv.Itoa(i)) }
+
+// unplace gives n and everything below it the place of a flag.
+func unplace(n *node, at place) {
+	n.at = at
+	for _, item := range n.items() {
+		unplace(item, at)
+	}
+	if m, ok := n.value.(*mapping); ok {
+		for i := range m.entries {
+			m.entries[i].at = at
+			unplace(m.entries[i].value, at)
+		}
+	}
+}
+
+// textsOf returns the members of an object that are texts.
+func textsOf(o object) map[string]string {
+	m := make(map[string]string, len(o))
+	for key, value := range o {
+		m[key], _ = value.(string) // the schema lets nothing else pass
+	}
+	return m
+}
+
+func inLine(at place) string {
+	if at.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", at.line)
+}
+
+// in returns the path that an element of a composed scenario has in its own file.
+func (o origins) in(p path) path {
+	if len(p) < 2 {
+		return p
+	}
+	if i, err := strconv.Atoi(p[1]); err == nil && i >= 0 && i < len(o[p[0]]) && o[p[0]][i].path != nil {
+		return append(slices.Clone(o[p[0]][i].path), p[2:]...)
+	}
+	return p
+}

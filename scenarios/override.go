@@ -11,8 +11,11 @@ import (
 )
 
 // apply changes the tree as the overrides say. An assignment that fails does not keep the others from being applied.
-func (o *Overrides) apply(root *node) []problem.Problem {
+func (o *Overrides) apply(root *node, c *composer) []problem.Problem {
 	var problems []problem.Problem
+	override := func(root *node, flag, target, text string) []problem.Problem {
+		return c.override(root, flag, target, text)
+	}
 	for _, assignment := range o.Set {
 		target, value, ok := strings.Cut(assignment, "=")
 		if !ok {
@@ -33,7 +36,7 @@ func (o *Overrides) apply(root *node) []problem.Problem {
 	}
 	if o.PublicLCM != "" {
 		where := &node{at: place{file: lcmFlag}, value: fromWorkingDirectory(o.PublicLCM)}
-		if err := assign(root, "public_lcm", where); err != nil {
+		if err := c.assign(root, "public_lcm", where); err != nil {
 			problems = append(problems, problem.Problem{File: lcmFlag, Path: "public_lcm", Message: err.Error()})
 		}
 	}
@@ -47,7 +50,7 @@ func (o *Overrides) apply(root *node) []problem.Problem {
 }
 
 // override replaces the value at a path, and adds the keys on the path that do not exist.
-func override(root *node, flag, target, text string) []problem.Problem {
+func (c *composer) override(root *node, flag, target, text string) []problem.Problem {
 	value, problems := &node{}, []problem.Problem(nil)
 	if strings.TrimSpace(text) != "" { // an empty text is null, like a key of a file without a value
 		value, problems = parse(flag, []byte(text))
@@ -59,32 +62,18 @@ func override(root *node, flag, target, text string) []problem.Problem {
 		return problems
 	}
 	unplace(value, place{file: flag})
-	if err := assign(root, target, value); err != nil {
+	if err := c.assign(root, target, value); err != nil {
 		return []problem.Problem{{File: flag, Path: target, Message: err.Error()}}
 	}
 	return nil
 }
 
-// unplace gives n and everything below it the place of a flag.
-func unplace(n *node, at place) {
-	n.at = at
-	for _, item := range n.items() {
-		unplace(item, at)
-	}
-	if m, ok := n.value.(*mapping); ok {
-		for i := range m.entries {
-			m.entries[i].at = at
-			unplace(m.entries[i].value, at)
-		}
-	}
-}
-
-// assign replaces or adds the value at the path target.
-func assign(root *node, target string, value *node) error {
+// assign replaces or adds the value at the path target. A path leads on into the file of a scenario inside: clients.cell.links[0].delay.
+func (c *composer) assign(root *node, target string, value *node) error {
 	if !targetSyntax.MatchString(target) {
 		return fmt.Errorf("is no path; write keys with dots and numbers in brackets, such as links[1].delay")
 	}
-	n, rest := root, target
+	n, rest, at := root, target, &c.level
 	for steps := 0; rest != ""; steps++ {
 		if steps == maxDepth {
 			return fmt.Errorf("is longer than %d steps; a scenario needs six", maxDepth)
@@ -102,6 +91,21 @@ func assign(root *node, target string, value *node) error {
 			}
 			n = v[i]
 		case *mapping:
+			if isComposite(n) && (step == "clients" || step == "links") {
+				in := c.load(n, path{"clients", n.child("name").word()}, at)
+				if in.root == nil {
+					return fmt.Errorf("leads into a scenario that cannot be read; mend with.file of %q", n.child("name").word())
+				}
+				if n, at = in.root, &in.level; n.child(step) == nil {
+					return fmt.Errorf("%s has no %s", in.file, step)
+				}
+				n = n.child(step)
+				if last {
+					in.root.value.(*mapping).set(step, value.at, value) // it has the key
+				}
+				rest = remainder
+				continue
+			}
 			n = member(v, step, value, last)
 		default:
 			return fmt.Errorf("%q lies inside of a plain value; name the value itself", step)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"metasim/delay"
+	"metasim/internal/scope"
 )
 
 // A Permission is the channels of a client: names, or regular expressions that match a whole name. A nil list allows all, an empty one none.
@@ -29,12 +30,13 @@ func (s *Scenario) Permissions() map[string]Permission {
 			unknown++
 		}
 	}
-	var named []string
+	var byScope map[*scope.Scope][]string
 	if lists || unknown == 1 {
-		named = s.namedChannels()
+		byScope = s.namedChannels()
 	}
 	for i := range s.Clients {
 		c := &s.Clients[i]
+		named := byScope[c.Scope]
 		p := Permission{Publish: c.Publish, Subscribe: c.Subscribe}
 		if c.External && named != nil && (lists || len(named) > 0) {
 			if p.Publish == nil {
@@ -51,28 +53,50 @@ func (s *Scenario) Permissions() map[string]Permission {
 	return all
 }
 
-// namedChannels lists the channels that a scenario names: in the parameters of models, in the lists of clients and in the rules of links. It
-// is nil where there are too many to look at.
-func (s *Scenario) namedChannels() []string {
+// namedChannels lists the channels that a scenario names: in the parameters of models, in the lists of clients and in the rules of links; for
+// each scenario inside in its own words. It is nil where there are too many to look at.
+func (s *Scenario) namedChannels() map[*scope.Scope][]string {
 	if s.Flow == nil || s.Flow.TooLarge() {
 		return nil
 	}
-	named := []string{}
+	all := map[*scope.Scope][]string{nil: {}}
+	for _, of := range s.Scopes {
+		all[of] = quoted(of.Exposed())
+	}
 	for i := range s.Flow.Groups {
-		ports := &s.Flow.Groups[i].Ports
-		for _, channel := range ports.Publications {
-			named = append(named, regexp.QuoteMeta(channel))
+		g := &s.Flow.Groups[i]
+		of := s.Scopes.Of(g.Names[0])
+		for _, channel := range g.Ports.Publications {
+			if own, known := of.Own(channel); known {
+				all[of] = append(all[of], regexp.QuoteMeta(own))
+			}
 		}
-		named = append(named, ports.Subscriptions...)
+		all[of] = append(all[of], g.Own...)
 	}
 	for i := range s.Clients {
-		named = append(named, slices.Concat(s.Clients[i].Publish, s.Clients[i].Subscribe)...)
+		of := s.Clients[i].Scope
+		all[of] = append(all[of], slices.Concat(s.Clients[i].Publish, s.Clients[i].Subscribe)...)
 	}
 	for _, r := range s.Rules {
-		if !delay.MatchesAll(r.Channel) {
-			named = append(named, strings.ReplaceAll(regexp.QuoteMeta(r.Channel), `\*`, ".*"))
+		if delay.MatchesAll(r.Channel) {
+			continue
+		}
+		of := s.Scopes.Of(r.From)
+		if own, known := of.Own(r.Channel); known {
+			all[of] = append(all[of], strings.ReplaceAll(regexp.QuoteMeta(own), `\*`, ".*"))
 		}
 	}
-	slices.Sort(named)
-	return slices.Compact(named)
+	for of, named := range all {
+		slices.Sort(named)
+		all[of] = slices.Compact(named)
+	}
+	return all
+}
+
+func quoted(channels []string) (exprs []string) {
+	exprs = []string{}
+	for _, c := range channels {
+		exprs = append(exprs, regexp.QuoteMeta(c))
+	}
+	return exprs
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"metasim/internal/suggest"
 )
@@ -48,14 +49,14 @@ func (c *checker) placement() {
 	}
 }
 
-// called returns the names of the clients of an entry, or the client of that name; nil: there are none.
+// called returns the names of the clients of an entry or of a scenario inside, or the client of that name; nil: there are none.
 func (c *checker) called(word string) []string {
 	if _, one := c.names[word]; one {
 		return []string{word}
 	}
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(c.names)) {
-		if c.root.child("clients").items()[c.names[name]].child("name").word() == word {
+		if c.root.child("clients").items()[c.names[name]].child("name").word() == word || strings.HasPrefix(name, word+"/") {
 			all = append(all, name)
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Scenario) place() {
 	for host, name := range s.Hosts {
 		for _, item := range s.root.child("placement").child(name).items() {
 			for i := range s.Clients {
-				if cl := &s.Clients[i]; cl.Name == item.word() || cl.Entry == item.word() {
+				if cl := &s.Clients[i]; cl.Name == item.word() || cl.Entry == item.word() || strings.HasPrefix(cl.Name, item.word()+"/") {
 					s.Placement[cl.Name] = host
 				}
 			}

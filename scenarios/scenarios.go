@@ -6,6 +6,7 @@ import (
 
 	"metasim/delay"
 	"metasim/internal/problem"
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/scenarios/flow"
 )
@@ -23,6 +24,9 @@ const peerTimeoutOff = "off"
 
 // DefaultStartTimeout is how long clients may take to join where a scenario does not say.
 const DefaultStartTimeout = 30 * time.Second
+
+// compositeModel is the model of an entry that stands for a scenario.
+const compositeModel = "scenario"
 
 // Masked stands in a resolved scenario for the value of an environment variable, which may be a secret.
 const Masked = "<masked>"
@@ -75,21 +79,31 @@ type Scenario struct {
 	Placement map[string]int
 	// Sweep is what a sweep varies, in the order of the file; a run of its own does not use it.
 	Sweep []Axis
-	// Dir is the scenario's directory: what paths in it are relative to.
+	// Nested are the scenarios inside, each behind the one around it. Clients has their clients.
+	Nested []scope.Nested
+	// Scopes say what their clients call channels and one another.
+	Scopes scope.Set
+	// Dir is the scenario's directory: what paths in it are relative to, but for those of clients of a scenario inside.
 	Dir string
 	// Flow says which clients can send to which, as far as that is known before the run; nil for a restored scenario.
 	Flow *flow.Graph
 
 	doc          document // what Resolved writes
 	root         *node    // where Problem finds places
+	origins      origins
+	dirs         map[string]string // of the scenarios inside, by name
 	allowOutside bool
 }
 
 // A Client is one simulator of a run: exactly one of Model, Run and External says what it is.
 type Client struct {
-	// Name is Entry, or Entry-Index where the entry has a count.
+	// Name is Entry, or Entry-Index where the entry has a count. Both begin with the name of the scenario inside that the client is from, and a /.
 	Name  string
 	Entry string
+	// Scope is that scenario inside; nil: none. It calls the client Scope.Calls(Name).
+	Scope *scope.Scope
+	// Dir is what the paths of the client are relative to.
+	Dir string
 	// Index is the client's position among the Count clients of its entry, from 0. Count is 1 without a count.
 	Index, Count int
 
@@ -166,9 +180,10 @@ type document struct {
 	LCMSuffix string `json:"lcm_suffix,omitempty"`
 	LCMNames  string `json:"lcm_names,omitempty"`
 	// LCMSubscribers is not resolved: how many programs the run waits for does not change the run.
-	LCMSubscribers int           `json:"-"`
-	Clients        []clientEntry `json:"clients"`
-	Links          []object      `json:"links,omitempty"`
+	LCMSubscribers int            `json:"-"`
+	Clients        []clientEntry  `json:"clients"`
+	Nested         []scope.Nested `json:"nested,omitempty"`
+	Links          []object       `json:"links,omitempty"`
 }
 
 // A clientEntry is an element of a scenario's list of clients.
@@ -243,6 +258,19 @@ type checker struct {
 	warnings []problem.Problem
 	names    map[string]int // names of clients, and the entry that each is from
 	rules    []delay.Rule
+	origins  origins
+	scopes   scope.Set
+	dirs     map[string]string // of the scenarios inside, by name
+}
+
+// origins say where parts of a composed scenario are from: elements of clients and links, by key and number. Nil: the scenario itself.
+type origins map[string][]origin
+
+// An origin is where an element was written.
+type origin struct {
+	path  path         // in its own file; nil: it was not written
+	dir   string       // what its paths are relative to
+	scope *scope.Scope // of the scenario inside; nil: the outermost one
 }
 
 // A flowChecker checks which clients can send to which.
@@ -250,4 +278,37 @@ type flowChecker struct {
 	*checker
 	*flow.Graph
 	s *Scenario
+}
+
+// A composer puts the scenarios inside a scenario into it.
+type composer struct {
+	level    // that of the outermost scenario
+	outside  bool
+	loaded   map[*mapping]*inner // by the entry
+	problems []problem.Problem
+	warnings []problem.Problem
+
+	root    *node
+	clients []*node
+	links   []*node
+	nested  []*node
+	scopes  scope.Set
+	origins origins
+}
+
+// A level is a scenario on its way into the outermost one.
+type level struct {
+	file  string   // as problems name it
+	dir   string   // absolute
+	chain []string // the files that led here, itself last
+	real  []string // the same, absolute
+	scope *scope.Scope
+}
+
+// An inner is a scenario file that an entry names.
+type inner struct {
+	level
+	named string // as the entry names it
+	root  *node  // nil: it cannot be used
+	valid bool   // the schema found nothing
 }

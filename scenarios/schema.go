@@ -45,6 +45,11 @@ func Schema() []byte {
 			"then": then,
 		}
 	}
+	names = append(names, compositeModel)
+	cases = append(cases, object{
+		"if":   object{"required": []any{"model"}, "properties": object{"model": object{"const": compositeModel}}},
+		"then": object{"required": []any{"with"}, "properties": object{"with": object{"$ref": "#/$defs/model-" + compositeModel}}},
+	})
 	client["allOf"] = append(cases, object{
 		"if": object{"not": object{"required": []any{"model"}}},
 		"then": object{"properties": object{"with": object{

@@ -61,6 +61,8 @@ func comparisons(t testing.TB, transport string, length int) []comparison {
 	}
 	add("cart-pole", b, uniform(0, true), uniform(3, false), uniform(20, false))
 
+	addComposed(add, shipped, until(10*time.Second))
+
 	b = shipped("lcmlog-replay", "clients.player.with.file="+logged(t, 4000*length))
 	add("lcmlog-replay", b, change{"link(player->near).delay=0s", b.with("links[0].delay=0s"), false},
 		change{"link(player->far).delay=1s", b.with("links[1].delay.normal.mean=1.01s", "links[1].delay.normal.min=1s"), true})
@@ -95,4 +97,13 @@ func comparisons(t testing.TB, transport string, length int) []comparison {
 		change{"link(hub->*).delay=0s", b.with("links[2].delay.uniform.min=0s", "links[2].delay.uniform.max=3ms",
 			"links[3].delay.uniform.min=0s", "links[3].delay.uniform.max=3ms"), false})
 	return all
+}
+
+// addComposed adds the scenarios with others inside, and the one that is inside.
+func addComposed(add func(name string, base job, changes ...change), shipped func(name string, set ...string) job, until string) {
+	b := shipped("cell", until)
+	add("cell", b, change{"link(feeder->arm).delay=1ms", b.with("links[1].delay.uniform.min=1ms", "links[1].delay.uniform.max=2ms"), true})
+
+	b = shipped("cells", until)
+	add("cells", b, change{"link(cell-1/arm->conveyor).delay=1ms", b.with("links[1].delay=1ms"), true})
 }

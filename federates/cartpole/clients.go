@@ -75,7 +75,7 @@ func (r *plantResult) watch(s plantState, t metasim.Time) {
 // noiseOf returns the random stream of a plant's noise, keyed by the run's seed and the client's name.
 func noiseOf(env catalog.Env) *rand.PCG {
 	key := binary.LittleEndian.AppendUint64([]byte("cartpole"), env.Seed)
-	sum := sha256.Sum256(append(key, env.Name...))
+	sum := sha256.Sum256(append(key, env.Key()...))
 	return rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:]))
 }
 

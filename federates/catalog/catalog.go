@@ -11,6 +11,7 @@
 package catalog
 
 import (
+	"cmp"
 	"io"
 
 	"metasim/metasim"
@@ -112,7 +113,8 @@ const (
 
 // An Env is what a client knows beside its parameters.
 type Env struct {
-	Name  string // of the client: Entry, or Entry-Index where the scenario's entry has a count
+	Name  string // of the client in its scenario: Entry, or Entry-Index where the scenario's entry has a count
+	Full  string // that in the run, which differs where the scenario is inside of another one; empty: the same. Draws are keyed by it: see Key
 	Entry string // the name of the scenario's entry
 	Index int    // the client's position among the Count clients of its entry, from 0
 	Count int    // how many clients the entry makes; 0 counts as 1
@@ -124,6 +126,9 @@ type Env struct {
 	// Dir is where paths begin, for a model that has to read more than one file: what Open does not open it leaves alone.
 	Dir string
 }
+
+// Key is the name of the client in the run, which no other client has.
+func (e *Env) Key() string { return cmp.Or(e.Full, e.Name) }
 
 // An Instance is a model with checked parameters: what one client needs to run.
 type Instance struct {

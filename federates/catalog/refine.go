@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -43,12 +44,18 @@ func refinePHOLD(in *Instance) error {
 			Wrong:  fmt.Sprintf("is %v, more than the mean of %v", lookahead, mean),
 			Remedy: "write a lookahead of at most the mean"}}
 	}
-	for i := range in.Count {
-		channel := fmt.Sprintf("%s-%d", in.Entry, i)
+	parts, part := int(Get[int64](in, "parts")), int(Get[int64](in, "part"))
+	if part >= parts {
+		return ParamErrors{{Model: "phold", Param: "part", Wrong: fmt.Sprintf("is %d of %d parts, which are counted from 0", part, parts), Remedy: "write a smaller one"}}
+	}
+	own, count := part*in.Count+in.Index, parts*in.Count
+	prefix, _ := Find[string](in, "channel") // absent is the entry
+	for i := range count {
+		channel := fmt.Sprintf("%s-%d", cmp.Or(prefix, in.Entry), i)
 		switch {
-		case i != in.Index:
+		case i != own:
 			in.Ports.Publications = append(in.Ports.Publications, channel)
-		case in.Count > 1:
+		case count > 1:
 			in.Ports.Subscriptions = append(in.Ports.Subscriptions, channel)
 		}
 	}

@@ -20,7 +20,8 @@ func Run(ctx context.Context, c *client.Client, in *catalog.Instance, out []*cli
 		Lookahead: catalog.Get[metasim.Time](in, "lookahead"), Seed: in.Seed,
 	}
 	grain := time.Duration(catalog.Get[metasim.Time](in, "grain"))
-	block := NewBlock(cfg, in.Index, in.Count)
+	parts, part := int(catalog.Get[int64](in, "parts")), int(catalog.Get[int64](in, "part"))
+	block := NewBlock(cfg, part*in.Count+in.Index, parts*in.Count)
 	for {
 		messages, err := c.Next(ctx, block.Next())
 		if errors.Is(err, client.ErrEnd) {

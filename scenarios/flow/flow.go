@@ -22,6 +22,8 @@ type Group struct {
 	Entry int      // position in the scenario's list of clients
 	Names []string // of the clients: at least one
 	Ports catalog.Ports
+	// Own are the subscriptions as the client says them, if it is from a scenario inside; else those of Ports.
+	Own []string
 	// Unknown: the clients are commands or external, which declare their publications and subscriptions when they join.
 	Unknown bool
 }
