@@ -22,9 +22,14 @@ import (
 
 // ring runs a client that steps in time with the others, and hears the one before it.
 func ring(ctx context.Context, i, of, steps int, url string) error {
-	b := client.NewBuilder(fmt.Sprint("c", i))
-	out := b.Publication(fmt.Sprint("T", i))
-	if err := b.Subscribe(fmt.Sprint("T", (i+of-1)%of), nil); err != nil {
+	return inStep(ctx, fmt.Sprint("c", i), fmt.Sprint("T", i), fmt.Sprint("T", (i+of-1)%of), steps, url)
+}
+
+// inStep runs a client that says something at each step, and hears others.
+func inStep(ctx context.Context, name, says, hears string, steps int, url string) error {
+	b := client.NewBuilder(name)
+	out := b.Publication(says)
+	if err := b.Subscribe(hears, nil); err != nil {
 		return err
 	}
 	c, err := b.Complete(ctx, client.WithServer(url), client.WithToken(token), client.WithTransports(all.Table()))

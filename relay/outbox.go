@@ -2,6 +2,7 @@ package relay
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 
 	"metasim/internal/slab"
@@ -94,6 +95,9 @@ func (o *outbox) try() {
 
 // write writes until nothing waits.
 func (o *outbox) write() {
+	if o.waits {
+		runtime.Gosched() // other clients of this host that have something to say say it now: one write for all
+	}
 	o.mu.Lock()
 	for o.frames.Len() > 0 && o.err == nil {
 		o.spare, o.frames = o.frames, o.spare
