@@ -9,8 +9,8 @@ import (
 //go:embed page
 var page embed.FS
 
-// PageHeaders says what a part of the page may load, and where its forms may go.
-func PageHeaders(h http.Header, kind, forms string) {
+// pageHeaders says what a part of the page may load, and where its forms may go.
+func pageHeaders(h http.Header, kind, forms string) {
 	h.Set("Content-Type", kind)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "+forms+"; frame-ancestors 'none'")

@@ -13,8 +13,8 @@ const viewTime = 10 * time.Second
 // A Look returns what a page shows now, as JSON, whether it is the last of it, and what is closed when there is more.
 type Look func() (text []byte, last bool, changed <-chan struct{}, err error)
 
-// ServeEvents sends what a page beside that of the run shows as server-sent events of a kind: each that the viewer is quick enough for, until the last.
-func ServeEvents(rw http.ResponseWriter, r *http.Request, kind string, look Look) {
+// serveEvents sends what a page beside that of the run shows as server-sent events of a kind: each that the viewer is quick enough for, until the last.
+func serveEvents(rw http.ResponseWriter, r *http.Request, kind string, look Look) {
 	rw.Header().Set("Content-Type", "text/event-stream")
 	rw.Header().Set("Cache-Control", "no-store")
 	control := http.NewResponseController(rw)

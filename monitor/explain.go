@@ -117,12 +117,32 @@ func (m *Monitor) sentences(shot *server.Snapshot, id metasim.ClientID, chain []
 		id = h.From
 		switch left := len(chain) - firstHops - lastHops; {
 		case left <= 1 || i < firstHops || i >= firstHops+left:
-			s = append(s, hop(shot, &h))
+			s = append(s, hop(shot, &h)+m.between(shot, &h))
 		case i == firstHops:
 			s = append(s, fmt.Sprintf("and so on for %d more, to %s", left, name(shot, chain[firstHops+left].To)))
 		}
 	}
 	return append(s, m.describe(shot, id, e))
+}
+
+// between says between which hosts one client waits for another; empty: on the same one, or on this one. What they say goes through this host.
+func (m *Monitor) between(shot *server.Snapshot, h *metasim.Hold) string {
+	to, from := m.process(&shot.Clients[h.To]), m.process(&shot.Clients[h.From])
+	if to.Host == from.Host {
+		return ""
+	}
+	return fmt.Sprintf(" (from %s to %s)", away(from), away(to))
+}
+
+// away names the host of a process, with the time to it and back.
+func away(p Process) string {
+	switch {
+	case p.Host == "":
+		return "this host"
+	case p.RoundTrip == 0:
+		return "host " + p.Host
+	}
+	return fmt.Sprintf("host %s, %s there and back", p.Host, span(p.RoundTrip))
 }
 
 // hop says why one client waits for another.
@@ -251,6 +271,10 @@ func describeProcess(c *server.ClientSnapshot, p Process, e examiner) (v process
 	switch {
 	case p.Outside && c.State == server.Absent:
 		return v, "and must be started outside of metasim", line
+	case p.Host != "" && c.Peer != "":
+		return v, "on " + away(p) + ", connected by " + c.Peer, line
+	case p.Host != "":
+		return v, "on " + away(p), line
 	case p.PID == 0 && c.Peer != "":
 		return v, "connected by " + c.Peer, line
 	case p.PID == 0:

@@ -80,7 +80,7 @@ func servePage(w http.ResponseWriter, file, kind string, known bool) {
 	if known {
 		text = bytes.Replace(text, []byte("<html "), []byte("<html data-known "), 1)
 	}
-	PageHeaders(w.Header(), kind, "'none'")
+	pageHeaders(w.Header(), kind, "'none'")
 	_, _ = w.Write(text) // the client may have closed the connection
 }
 

@@ -88,7 +88,7 @@ func (l *login) ask(w http.ResponseWriter, status int, why string) {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	PageHeaders(w.Header(), "text/html; charset=utf-8", "'self'")
+	pageHeaders(w.Header(), "text/html; charset=utf-8", "'self'")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprint(w, strings.Replace(string(text), "WHY", html.EscapeString(why), 1)) // the client may have closed the connection
 }

@@ -95,6 +95,8 @@ type Client struct {
 	State  string  `json:"state"`           // absent, initializing, computing, waiting, left or lost
 	SinceS float64 `json:"since_s"`
 	Peer   string  `json:"peer,omitempty"`
+	Host   string  `json:"host,omitempty"`         // where its process runs, if metasim has started it elsewhere
+	TripS  float64 `json:"round_trip_s,omitempty"` // the least time in which that host has answered metasim; 0: not known
 	PID    int     `json:"pid,omitempty"`
 
 	At      Instant  `json:"at"` // its last activity that it has reported
@@ -160,6 +162,9 @@ type Process struct {
 	PID     int  // 0: not known
 	Inside  bool // the client is a model in the server's process
 	Outside bool // metasim does not start it
+	// Host is where it runs; empty: on this host, or nobody knows. RoundTrip is the least time in which that host has answered; 0: not known.
+	Host      string
+	RoundTrip time.Duration
 	// Said returns the last line of its output as plain text; empty: none. Nil where metasim did not start it.
 	Said func() string
 }

@@ -98,7 +98,7 @@ func groups(clients []Client) []Client {
 // merge returns the row of a group: sums, means of shares and factors, where it is furthest behind, and what most of it do.
 func merge(name string, clients []Client) Client {
 	g := clients[0]
-	g.Name, g.Count, g.PID, g.Peer, g.Want = name, len(clients), 0, "", nil
+	g.Name, g.Count, g.PID, g.Peer, g.Host, g.TripS, g.Want = name, len(clients), 0, "", "", 0, nil
 	states, holders := map[string]int{}, map[[3]string]int{}
 	for i := range clients {
 		c := &clients[i]

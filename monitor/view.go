@@ -81,10 +81,11 @@ func (m *Monitor) take(shot *server.Snapshot, at time.Time) {
 // row makes the row of a client.
 func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 	c := &shot.Clients[i]
+	p := m.process(c)
 	row := Client{
 		place: m.places[i], rank: m.ranks[i],
 		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
-		PID: m.process(c).PID, At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
+		PID: p.PID, Host: p.Host, TripS: p.RoundTrip.Seconds(), At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
 		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), HeldS: c.HeldOthers.Seconds(), Blame: m.blame[i],
 		Restarts: c.Restarts, CatchesUp: c.CatchesUp,

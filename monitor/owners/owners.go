@@ -25,13 +25,6 @@ const Channel = "owners"
 //go:embed page
 var page embed.FS
 
-// pageFiles are the parts of the page, by path.
-var pageFiles = map[string]struct{ file, kind string }{
-	"/{$}":        {"page/index.html", "text/html; charset=utf-8"},
-	"/owners.css": {"page/owners.css", "text/css; charset=utf-8"},
-	"/owners.js":  {"page/owners.js", "text/javascript; charset=utf-8"},
-}
-
 // A Page keeps for those who look what each server said last.
 type Page struct {
 	mu      sync.Mutex
@@ -123,17 +116,6 @@ func (p *Page) look() (text []byte, last bool, changed <-chan struct{}, err erro
 // Handler serves the page at /, and what it shows as server-sent events at /events. Who may see it is for the caller to check.
 func (p *Page) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, f := range pageFiles {
-		mux.HandleFunc("GET "+path, func(rw http.ResponseWriter, _ *http.Request) {
-			text, err := page.ReadFile(f.file)
-			if err != nil {
-				rw.WriteHeader(http.StatusInternalServerError)
-				return
-			}
-			monitor.PageHeaders(rw.Header(), f.kind, "'none'")
-			_, _ = rw.Write(text) // the client may have closed the connection
-		})
-	}
-	mux.HandleFunc("GET /events", func(rw http.ResponseWriter, r *http.Request) { monitor.ServeEvents(rw, r, "world", p.look) })
+	monitor.HandlePage(mux, page, "world", p.look)
 	return mux
 }

@@ -13,33 +13,13 @@ import (
 //go:embed page
 var page embed.FS
 
-// pageFiles are the parts of the page, by path.
-var pageFiles = map[string]struct{ file, kind string }{
-	"/{$}":      {"page/index.html", "text/html; charset=utf-8"},
-	"/wall.css": {"page/wall.css", "text/css; charset=utf-8"},
-	"/wall.js":  {"page/wall.js", "text/javascript; charset=utf-8"},
-}
-
 // maxBody is the longest request.
 const maxBody = 4 << 10
 
 // Handler serves the page at /, frames as server-sent events at /events, and takes commands at /command and touches at /touch. Who may do what is for the caller to check.
 func (w *Wall) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, f := range pageFiles {
-		mux.HandleFunc("GET "+path, func(rw http.ResponseWriter, _ *http.Request) {
-			text, err := page.ReadFile(f.file)
-			if err != nil {
-				refuse(rw, err)
-				return
-			}
-			monitor.PageHeaders(rw.Header(), f.kind, "'none'")
-			_, _ = rw.Write(text) // the client may have closed the connection
-		})
-	}
-	mux.HandleFunc("GET /events", func(rw http.ResponseWriter, r *http.Request) {
-		monitor.ServeEvents(rw, r, "frame", w.look)
-	})
+	monitor.HandlePage(mux, page, "frame", w.look)
 	mux.HandleFunc("POST /command", func(rw http.ResponseWriter, r *http.Request) {
 		var c follower.Command
 		if read(rw, r, &c) {

@@ -19,13 +19,6 @@ import (
 //go:embed page
 var page embed.FS
 
-// pageFiles are the parts of the page, by path.
-var pageFiles = map[string]struct{ file, kind string }{
-	"/{$}":      {"page/index.html", "text/html; charset=utf-8"},
-	"/maps.css": {"page/maps.css", "text/css; charset=utf-8"},
-	"/maps.js":  {"page/maps.js", "text/javascript; charset=utf-8"},
-}
-
 // A Page keeps the latest maps for those who look.
 type Page struct {
 	mu      sync.Mutex
@@ -141,20 +134,9 @@ func (w *world) draw() shown {
 // Handler serves the page at /, and the maps as server-sent events at /events. Who may see them is for the caller to check.
 func (p *Page) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for path, f := range pageFiles {
-		mux.HandleFunc("GET "+path, func(rw http.ResponseWriter, _ *http.Request) {
-			text, err := page.ReadFile(f.file)
-			if err != nil {
-				rw.WriteHeader(http.StatusInternalServerError)
-				return
-			}
-			if path == "/maps.css" {
-				text = append(text, worldmap.Style...)
-			}
-			monitor.PageHeaders(rw.Header(), f.kind, "'none'")
-			_, _ = rw.Write(text) // the client may have closed the connection
-		})
-	}
-	mux.HandleFunc("GET /events", func(rw http.ResponseWriter, r *http.Request) { monitor.ServeEvents(rw, r, "maps", p.look) })
+	monitor.HandlePage(mux, page, "maps", p.look)
+	mux.HandleFunc("GET /drawing.css", func(rw http.ResponseWriter, _ *http.Request) {
+		monitor.WriteFile(rw, "drawing.css", []byte(worldmap.Style))
+	})
 	return mux
 }

@@ -72,7 +72,7 @@ func TestWrongMaps(t *testing.T) {
 func TestTheHandlerServesThePage(t *testing.T) {
 	p := New([]string{"w/map"})
 	p.End()
-	for path, want := range map[string]string{"/": "maps.js", "/maps.css": ".map .body", "/maps.js": "watch()", "/events": `data: {"over":true,"worlds":[]}`} {
+	for path, want := range map[string]string{"/": "maps.js", "/drawing.css": ".map .body", "/base.css": "--card", "/maps.js": "watch(show)", "/stream.js": "watch", "/events": `data: {"over":true,"worlds":[]}`} {
 		answer := httptest.NewRecorder()
 		p.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		assert.Equal(t, http.StatusOK, answer.Code)

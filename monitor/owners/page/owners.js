@@ -1,21 +1,9 @@
-// The page shows each entity in the color of its owner. On this host the token is what follows #token= in the address, as on the page of the run.
+// The page shows each entity in the color of its owner.
 
-const $ = id => document.getElementById(id);
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) {
-  sessionStorage.setItem("token", given);
-  history.replaceState(null, "", location.pathname + location.search);
-}
-const token = given || sessionStorage.getItem("token");
-const headers = token ? {Authorization: "Bearer " + token} : {};
+import {$, state, watch} from "./stream.js";
+
 const colors = ["#4c8dff", "#f2994a", "#2fb574", "#d45bd0", "#e5484d", "#9b8afb", "#12a5b5", "#b59a12"];
 const cards = new Map(); // by name of a server
-let latest = null;
-
-function state(text, kind) {
-  $("state").textContent = text;
-  $("state").dataset.state = kind;
-}
 
 // color is that of a server: by its place among all names, so that it is the same after a reload.
 const color = (world, name) => colors[Object.keys(world.servers).sort().indexOf(name) % colors.length];
@@ -78,44 +66,7 @@ function draw(world) {
   $("moved").textContent = world.moved;
 }
 
-function show(world) {
-  latest = world;
+watch(world => {
   draw(world);
   state(world.over ? "over" : "live", world.over ? "" : "live");
-}
-
-// events reads server-sent events from a stream that carries our header, which an EventSource cannot.
-async function* events(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let buffer = "";
-  for (;;) {
-    const {value, done} = await reader.read();
-    if (done) return;
-    buffer += value;
-    const all = buffer.split("\n\n");
-    buffer = all.pop();
-    const line = all.length && all.at(-1).split("\n").find(l => l.startsWith("data: ")); // older ones need not be shown
-    if (line) yield JSON.parse(line.slice(6));
-  }
-}
-
-async function watch() {
-  while (!latest || !latest.over) {
-    try {
-      const response = await fetch("events", {headers});
-      if (!response.ok) {
-        state("refused", "lost");
-        $("notice").textContent = (await response.json()).error;
-        $("notice").hidden = false;
-        return;
-      }
-      for await (const world of events(response)) show(world);
-    } catch {
-      // the connection broke
-    }
-    if (latest && latest.over) return;
-    state("lost", "lost");
-    await new Promise(done => setTimeout(done, 1000));
-  }
-}
-watch();
+});

@@ -1,28 +1,11 @@
-// The page shows the frames of a cluster: the parts of all nodes change at once, so that what is torn here was torn there. On this host the token is what follows
-// #token= in the address, as on the page of the run.
+// The page shows the frames of a cluster: the parts of all nodes change at once, so that what is torn here was torn there.
 
-const $ = id => document.getElementById(id);
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) {
-  sessionStorage.setItem("token", given);
-  history.replaceState(null, "", location.pathname + location.search);
-}
-const token = given || sessionStorage.getItem("token");
-const headers = token ? {Authorization: "Bearer " + token} : {};
+import {$, headers, notice, state, watch} from "./stream.js";
+
 const slow = "200ms";
 const nodes = new Map(); // by name: the elements of a node, its load, and whether it was told to fail
 let latest = null;
 const times = []; // of the last frames: when they came, and how many there had been
-
-function notice(text) {
-  $("notice").textContent = text || "";
-  $("notice").hidden = !text;
-}
-
-function state(text, kind) {
-  $("state").textContent = text;
-  $("state").dataset.state = kind;
-}
 
 async function post(path, body) {
   try {
@@ -128,37 +111,4 @@ $("wall").addEventListener("click", e => {
   if (latest && latest.parts) post("touch", {x: at(e.clientX - box.left, box.width, $("wall").dataset.width), y: at(e.clientY - box.top, box.height, $("wall").dataset.height)});
 });
 
-// events reads server-sent events from a stream that carries our header, which an EventSource cannot.
-async function* events(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let buffer = "";
-  for (;;) {
-    const {value, done} = await reader.read();
-    if (done) return;
-    buffer += value;
-    const all = buffer.split("\n\n");
-    buffer = all.pop();
-    const line = all.length && all.at(-1).split("\n").find(l => l.startsWith("data: ")); // older ones need not be shown
-    if (line) yield JSON.parse(line.slice(6));
-  }
-}
-
-async function watch() {
-  while (!latest || !latest.over) {
-    try {
-      const response = await fetch("events", {headers});
-      if (!response.ok) {
-        state("refused", "lost");
-        notice((await response.json()).error);
-        return;
-      }
-      for await (const frame of events(response)) await show(frame);
-    } catch {
-      // the connection broke
-    }
-    if (latest && latest.over) return;
-    state("lost", "lost");
-    await new Promise(done => setTimeout(done, 1000));
-  }
-}
-watch();
+watch(show);
