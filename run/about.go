@@ -30,7 +30,7 @@ func abouts(sc *scenarios.Scenario, dir journal.Dir) (map[string]wire.About, err
 
 // aboutOf is what a client is told in a replay too.
 func aboutOf(cl *scenarios.Client) (wire.About, error) {
-	about := wire.About{Entry: cl.Entry, Index: uint32(cl.Index), Count: uint32(cl.Count)}
+	about := wire.About{Entry: cl.Scope.Calls(cl.Entry), Index: uint32(cl.Index), Count: uint32(cl.Count)}
 	if len(cl.With) > 0 {
 		with, err := json.Marshal(cl.With)
 		if err != nil {

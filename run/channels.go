@@ -24,10 +24,10 @@ type channelCheck struct {
 	begun    chan struct{}      // closed when all have joined
 }
 
-func newChannelCheck(sc *scenarios.Scenario) *channelCheck {
+func newChannelCheck(sc *scenarios.Scenario, names []string) *channelCheck {
 	c := &channelCheck{begun: make(chan struct{})}
 	bridges := sc.RealTime()
-	for _, name := range sortedNames(sc) {
+	for _, name := range names {
 		c.declared = append(c.declared, flow.Declaration{Client: name, Bridge: slices.Contains(bridges, name)})
 	}
 	return c

@@ -31,7 +31,7 @@ func checked(t *testing.T, shown bool, clients ...string) []string {
 	}
 	sc, _, err := scenarios.Parse("x.yaml", []byte("name: x\nclients:\n"+entries.String()), scenarios.Overrides{})
 	require.NoError(t, err)
-	check := newChannelCheck(sc)
+	check := newChannelCheck(sc, sortedNames(sc))
 	for _, c := range clients {
 		client, channels, _ := strings.Cut(c, ":")
 		pubs, subs, _ := strings.Cut(channels, "<")

@@ -15,6 +15,7 @@ import (
 	"metasim/internal/plain"
 	"metasim/metasim"
 	"metasim/monitor"
+	"metasim/record/output"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
 	"metasim/server"
@@ -105,7 +106,7 @@ func (c *clients) runInside(ctx context.Context, g group) error {
 	var parts []Part
 	for i := range g {
 		env := c.scenario.Env(&g[i])
-		env.Busy = c.busy
+		env.Busy = func(client string) metasim.Time { return c.busy(g[i].Scope.Client(client)) }
 		m, err := federates.New(g[i].Model, g[i].With, env)
 		if err != nil {
 			return err
@@ -194,7 +195,7 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	}
 	h.has(g.names())
 	env := slices.Concat(c.options.Env, g[0].Env,
-		[]string{"METASIM_SERVER=" + h.server, "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.token})
+		[]string{"METASIM_SERVER=" + h.server, "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.forStarted()})
 	p, err := startProcess(ctx, h.supervisor, g.names(), c.logName(g[0].Name, life), argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
 	if err != nil {
 		return err
@@ -232,6 +233,7 @@ func (c *clients) unreachable(ctx context.Context, p *process, life int) {
 
 // logName is the name of the files of the output of a client: that of the client, and after it whose life it is, if not the first one.
 func (c *clients) logName(client string, life int) string {
+	client = output.Name(client)
 	if c.resumed > 0 {
 		client += fmt.Sprintf("~resumed-%d", c.resumed) // no client is called so
 	}
@@ -313,8 +315,8 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 		return append([]string{program}, cl.Run[1:]...), cl.WorkDir, nil
 	}
 	text, err := json.Marshal(Instance{
-		Model: cl.Model, With: cl.With, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Group: len(g),
-		Seed: c.scenario.Seed, Dir: c.scenario.Dir, AllowOutside: c.options.AllowOutside,
+		Model: cl.Model, With: cl.With, Scope: cl.Scope.Name(), Entry: cl.Scope.Calls(cl.Entry), Index: cl.Index, Count: cl.Count, Group: len(g),
+		Seed: c.scenario.Seed, Dir: cl.Dir, AllowOutside: c.options.AllowOutside,
 	})
 	if err != nil {
 		return nil, "", fmt.Errorf("client %q: its parameters cannot be written as JSON: %w", cl.Name, err)
@@ -340,7 +342,7 @@ func (c *clients) whereabouts(name string) monitor.Process {
 		if p.process.Host() != "" {
 			pid = 0 // of this host it would be another process
 		}
-		return monitor.Process{PID: pid, Said: p.process.lastLine}
+		return monitor.Process{PID: pid, Said: p.process.lastLine, Host: p.process.Host(), RoundTrip: p.process.RoundTrip()}
 	}
 	return monitor.Process{Inside: p.inside, Outside: p.outside}
 }

@@ -147,7 +147,7 @@ func (c *clients) launchRelay(ctx context.Context, h *host, addresses chan<- str
 	var err error
 	p.Process, err = h.supervisor.LaunchHeard(ctx, supervisor.Program{
 		Client: p.clients[0], Argv: argv,
-		Env:    []string{"METASIM_SERVER=" + reachableFrom(c.listeners.outside.URL(), h.supervisor.Caller()), "METASIM_TOKEN=" + c.listeners.token},
+		Env:    []string{"METASIM_SERVER=" + reachableFrom(c.listeners.outside.URL(), h.supervisor.Caller()), "METASIM_TOKEN=" + c.listeners.forStarted()},
 		Stdout: p.stdout, Stderr: p.stderr, Limit: c.scenario.OutputLimit / 2,
 	}, heard)
 	return p, err
@@ -260,7 +260,7 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 	all.Wait()
 	if c.launcher != nil {
 		if len(c.hosts) > 0 && !ok {
-			c.ended = c.launcher.Why(context.Background())
+			c.ended, c.taken = c.launcher.Why(context.Background())
 		}
 		errs = append(errs, c.launcher.Close())
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"metasim/internal/outward"
@@ -26,6 +27,9 @@ func listen(o *Options, inside, outside bool, peerTimeout time.Duration, bound b
 	}
 	if before == nil && l.token == "" && (bound.byName != nil || !privateServe(o)) {
 		l.token = rand.Text()
+	}
+	if o.far() {
+		l.started = rand.Text()
 	}
 	if inside {
 		l.inside = mem.NewNet()
@@ -48,6 +52,9 @@ func (l *listeners) listenOutside(o *Options) (err error) {
 	scheme := o.Transport
 	if scheme == Transports[0] {
 		scheme = "unix" // for commands
+	}
+	if named, address, found := strings.Cut(o.Listen, "://"); found {
+		return fmt.Errorf("%s names a transport: use --transport %s --listen %s", o.Listen, named, address)
 	}
 	beyond := o.beyondHost()
 	switch {
@@ -85,7 +92,11 @@ func (l *listeners) identity(o *Options, mutual bool) (*secure.Server, error) {
 	if l.made, err = identity.Made(); err != nil {
 		return nil, err
 	}
-	return identity, identity.Admit(mutual || o.Certificate.CA != "", append(slices.Collect(maps.Values(l.bound.byName)), l.token)...)
+	tokens := append(slices.Collect(maps.Values(l.bound.byName)), l.token)
+	if l.started != "" {
+		tokens = append(tokens, l.started)
+	}
+	return identity, identity.Admit(mutual || o.Certificate.CA != "", tokens...)
 }
 
 // manyDropped is how many datagrams a run may send again before that is worth a word.

@@ -87,6 +87,9 @@ func (s *liveServer) listenHTTP(dir journal.Dir, files secure.Files) (url string
 	if access == monitor.Outside && !o.Outside {
 		return "", fmt.Errorf("other hosts could reach %s; use 127.0.0.1, or --http-outside for a page with a password and TLS", addr)
 	}
+	if access != monitor.Outside && o.Outside {
+		s.log.Warn("--http-outside changes nothing: the page is for this host alone; to let others see it, name their network in --http, as in 0.0.0.0:8080", "http", addr)
+	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return "", fmt.Errorf("%w; use a free port, or 0 for any", err)

@@ -38,6 +38,7 @@ var programs = map[string]testprogram.Program{
 	"worker":   worker,
 	"mortal":   mortal,
 	"told":     told,
+	"parrot":   parrot,
 
 	"killedServer": killedServer,
 }

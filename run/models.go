@@ -55,7 +55,8 @@ type Part struct {
 type Instance struct {
 	Model        string         `json:"model"`
 	With         map[string]any `json:"with,omitempty"`
-	Entry        string         `json:"entry"`
+	Scope        string         `json:"scope,omitempty"` // the full name of the scenario inside that the clients are from
+	Entry        string         `json:"entry"`           // there
 	Index        int            `json:"index"`
 	Count        int            `json:"count"`
 	Group        int            `json:"group,omitempty"` // how many clients, from Index on; 0 counts as 1
@@ -81,10 +82,10 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 	var parts []Part
 	for i := range max(in.Group, 1) {
 		if in.Group > 1 {
-			name = fmt.Sprintf("%s-%d", in.Entry, in.Index+i)
+			name = in.within() + fmt.Sprintf("%s-%d", in.Entry, in.Index+i)
 		}
 		m, err := federates.New(in.Model, in.With, catalog.Env{
-			Name: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
+			Name: strings.TrimPrefix(name, in.within()), Full: name, Entry: in.Entry, Index: in.Index + i, Count: in.Count, Seed: in.Seed, Dir: in.Dir,
 			Open: func(path string) (io.ReadCloser, error) {
 				return scenarios.OpenFile(in.Dir, path, in.AllowOutside, in.DirOf)
 			},
@@ -95,6 +96,14 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 		parts = append(parts, Part{name, m})
 	}
 	return parts, nil
+}
+
+// within is what the full names of the clients begin with.
+func (in *Instance) within() string {
+	if in.Scope == "" {
+		return ""
+	}
+	return in.Scope + "/"
 }
 
 // TakePart takes part in a run with built-in models: one on a connection of its own, several on one that they share. It

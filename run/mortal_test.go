@@ -192,6 +192,7 @@ func TestClientDoesNotRepeatItself(t *testing.T) {
 			t.Parallel()
 			out := fails(t, t.Context(), parse(t, mortalsOf(t, words, "")), options(t, "mem"))
 			require.Contains(t, out.Error, said)
+			require.Equal(t, strings.Contains(said, "it failed"), strings.Contains(out.Error, "; it is not started again, as it would fail again: mend it, or give it on_exit: detach"))
 		})
 	}
 }

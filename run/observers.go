@@ -32,6 +32,9 @@ const version = "0.1.0"
 // The journal is written beside the run: the server waits for it without holding anybody up.
 var _ server.Deferred = (*journal.Writer)(nil)
 
+// notEnded is the error of a run in its manifest until it has ended.
+const notEnded = "the run has not ended"
+
 // A recorder writes what a run leaves on disk.
 type recorder struct {
 	dir      journal.Dir
@@ -46,19 +49,21 @@ type recorder struct {
 }
 
 // newRecorder begins the record: from now on the directory says that a run has begun and not ended.
-func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options) (*recorder, error) {
+func newRecorder(dir journal.Dir, sc *scenarios.Scenario, o *Options, names []string, p *part) (*recorder, error) {
 	resolved, err := sc.Resolved(o.KeepEnv)
 	if err != nil {
 		return nil, err
 	}
-	names := sortedNames(sc)
 	host, _ := os.Hostname() // the empty name says that it is not known
 	r := &recorder{dir: dir, log: o.Log, manifest: journal.Manifest{
 		Scenario: sc.Name, Resolved: resolved, Seed: sc.Seed, Until: sc.Until, MaxSteps: sc.MaxSteps, Clients: names,
 		Ahead: metasim.DefaultAhead, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade, Dir: sc.Dir, AllowOutside: o.AllowOutside, Inside: o.Inside, Hosts: o.Hosts, NoJournal: o.NoJournal,
 		Transport: o.Transport, Serve: o.Serve, Go: runtime.Version(), Metasim: BuildVersion(), OS: runtime.GOOS, Arch: runtime.GOARCH,
-		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Host: host, Command: o.Command, Deterministic: len(sc.RealTime()) == 0, Error: "the run has not ended",
+		CPUs: cpus(), GoMaxProcs: runtime.GOMAXPROCS(0), Started: time.Now(), Host: host, Command: o.Command, Deterministic: len(sc.RealTime()) == 0, Error: notEnded,
 	}}
+	if p != nil {
+		r.manifest.Groups, r.manifest.Outside = p.groups, p.outside
+	}
 	if o.far() {
 		r.manifest.Launch, r.manifest.Nodes, r.manifest.LaunchOptions, r.manifest.Remote = o.Launch, o.Nodes, o.LaunchOptions, o.Remote
 	}
@@ -129,7 +134,7 @@ func (r *recorder) keep(id metasim.ClientID, saved *session.Saved) bool {
 // complete sets what the manifest says of the end.
 func (r *recorder) complete(out *Outcome) {
 	m := &r.manifest
-	m.Deterministic, m.OK, m.Error, m.Digests = out.Deterministic, out.OK, out.Error, out.Digests
+	m.Deterministic, m.OK, m.Error, m.Digests, m.Stopped = out.Deterministic, out.OK, out.Error, out.Digests, out.Resumable
 	m.Traffic = &journal.Traffic{
 		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups, RoundsS: out.RoundsS,
 	}
@@ -149,7 +154,7 @@ func (r *recorder) finish() error {
 	}
 	r.writing.Wait()
 	err := r.dir.WriteManifest(&r.manifest)
-	if err = errors.Join(r.closeJournal(), err); err == nil && r.checkpoints != nil {
+	if err = errors.Join(r.closeJournal(), err); err == nil && r.checkpoints != nil && !r.manifest.Stopped {
 		err = past.In(r.dir).RemoveAll() // a run that has ended does not go on
 	}
 	return err

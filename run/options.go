@@ -26,7 +26,7 @@ func (o *Options) inside(c scenarios.Client) bool {
 
 // idles reports whether a client has a process only while it is given something.
 func (o *Options) idles(name string) bool {
-	return o.Transport != Transports[0] && slices.Contains(o.Idle, name)
+	return o.Transport != Transports[0] && !o.Serve && !o.far() && o.Pack <= 1 && slices.Contains(o.Idle, name)
 }
 
 // restarts returns how often the process of each client may be started again that has one; by name.

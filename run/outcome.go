@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"metasim/metasim"
@@ -89,6 +90,11 @@ func exit(c server.ClientResult, err error) string {
 
 // fail makes a run that went well one that failed.
 func (o *Outcome) fail(err error) { o.OK, o.Err, o.Error = false, err, err.Error() }
+
+// hasLostHosts reports whether a host was lost.
+func (o *Outcome) hasLostHosts() bool {
+	return slices.ContainsFunc(o.Hosts, func(h HostOutcome) bool { return h.Exit != hostEnded })
+}
 
 // nameLostHosts names the hosts that were lost in a run that failed: that a relay or a client has ended may be heard first.
 func (o *Outcome) nameLostHosts() {

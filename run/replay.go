@@ -59,6 +59,7 @@ func replayProgram(r *record.Run, name string, o ReplayOptions) (*replay.Program
 	cl := &sc.Clients[i]
 	p, err := programOf(r, sc, cl, o)
 	if err == nil {
+		p.Scopes = sc.Scopes
 		p.About, err = aboutOf(cl)
 	}
 	return p, err
@@ -74,7 +75,7 @@ func programOf(r *record.Run, sc *scenarios.Scenario, cl *scenarios.Client, o Re
 		return nil, fmt.Errorf("client %q took part in real time, so what reached it then is not recorded; "+
 			"what it sent is; replay another client, or all of the run", name)
 	case cl.Model != "":
-		return replayModel(r, sc.Dir, cl)
+		return replayModel(r, cl)
 	case cl.External:
 		return nil, fmt.Errorf("client %q was started outside of metasim; give its command after --", name)
 	}
@@ -114,10 +115,10 @@ func unmasked(cl *scenarios.Client, command string) (env []string, err error) {
 }
 
 // replayModel runs a built-in model in this process.
-func replayModel(r *record.Run, dir string, cl *scenarios.Client) (*replay.Program, error) {
+func replayModel(r *record.Run, cl *scenarios.Client) (*replay.Program, error) {
 	in := Instance{
-		Model: cl.Model, With: cl.With, Entry: cl.Entry, Index: cl.Index, Count: cl.Count, Seed: r.Manifest.Seed,
-		Dir: dir, AllowOutside: r.Manifest.AllowOutside,
+		Model: cl.Model, With: cl.With, Scope: cl.Scope.Name(), Entry: cl.Scope.Calls(cl.Entry), Index: cl.Index, Count: cl.Count, Seed: r.Manifest.Seed,
+		Dir: cl.Dir, AllowOutside: r.Manifest.AllowOutside,
 	}
 	parts, err := in.Parts(cl.Name)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"metasim/server"
 )
 
-// Resume goes on with a run that was cut off: metasim was killed, or its host went down. What the journal has of it is done again by the
+// Resume goes on with a run that was cut off: metasim was killed, or its host went down, or the run was stopped by a signal or by the end of its hosts. What the journal has of it is done again by the
 // dispatcher alone. The clients that had not left are started again and repeat what they did, as with on_exit: restart. So the run ends
 // as if it had not been cut off. The scenario and the transport are those of the run. The error says why it cannot go on; how it failed
 // then is in the outcome.
@@ -70,6 +70,9 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	return r.carryOut(ctx)
 }
 
+// GoesOn reports whether Resume failed because another process still writes the run.
+func GoesOn(err error) bool { return errors.Is(err, journal.ErrGoesOn) }
+
 // Resumable says why a run that does not go on cannot be resumed; nil: its manifest allows it.
 func Resumable(recorded *record.Run) error {
 	_, err := resumable(recorded)
@@ -82,8 +85,10 @@ func resumable(r *record.Run) (*scenarios.Scenario, error) {
 	switch {
 	case m.NoJournal:
 		return nil, journal.ErrNoJournal
-	case !r.Killed():
+	case !r.CanGoOn():
 		return nil, errEnded(r.Dir)
+	case len(m.Groups)+len(m.Outside) > 0:
+		return nil, fmt.Errorf("the run in %s had several dispatchers, and each is behind the others somewhere: it cannot go on; carry it out again, without --nested if its server may die", r.Dir.Path())
 	}
 	sc, err := r.Scenario()
 	if err != nil {
@@ -108,11 +113,15 @@ func errEnded(dir journal.Dir) error {
 	return fmt.Errorf("the run in %s has ended; only one that was cut off can go on", dir.Path())
 }
 
-// unended returns the manifest of a run whose journal this process has locked. It fails if another process had the lock before, and has ended the run.
+// unended returns the manifest of a run whose journal this process has locked, as it is while the run goes on. It fails if another process had the lock
+// before, and has ended the run.
 func unended(dir journal.Dir) (*journal.Manifest, error) {
 	m, err := dir.Manifest()
-	if err == nil && m.Digest != "" {
-		err = errEnded(dir)
+	if err == nil && m.Digest != "" && !m.Stopped {
+		return m, errEnded(dir)
+	}
+	if err == nil {
+		m.Stopped, m.Digests, m.Traffic, m.Lost, m.Error = false, journal.Digests{}, nil, "", notEnded
 	}
 	return m, err
 }

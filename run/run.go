@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"metasim/client"
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/monitor"
 	"metasim/record/journal"
@@ -38,7 +39,8 @@ type Options struct {
 	// Inside names clients whose built-in models run in this process, whatever the transport: they need no process, and reach the server by
 	// a function call.
 	Inside []string
-	// Idle names clients that have a process only while they are given something, of those whose process may be started again: built-in models. With mem it has no effect.
+	// Idle names clients that have a process only while they are given something, of those whose process may be started again: built-in models. With mem, with other
+	// hosts, and where processes are started elsewhere or are shared, it has no effect.
 	Idle []string
 	// Launch is how processes are started: local, which is the default, ssh: on Hosts, or slurm: on Nodes hosts of a cluster, or on Hosts of it. Each host has
 	// a supervisor and a relay. Then Transport is quic (the default) or tls, and Listen is where these hosts reach this one. Empty: any free port.
@@ -82,6 +84,8 @@ type Options struct {
 	// Pack is how many clients of one entry of the scenario (built-in models with a count) may share a process and a
 	// connection. Zero: each client has its own.
 	Pack int
+	// Nested has each scenario inside of the scenario carried out by a dispatcher of its own: see ADR 38. One that is inside of such a one shares its.
+	Nested bool
 	// NoTrace does not ask clients how long they compute, which makes each of them read the clock. A report on the run then
 	// uses the time between what the server receives.
 	NoTrace bool
@@ -162,8 +166,13 @@ type Outcome struct {
 	// Warnings say what is probably not meant.
 	Warnings []Warning       `json:"warnings,omitempty"`
 	Clients  []ClientOutcome `json:"clients"` // in order of name
+	// Nested are the directories of the runs that were nested in this one: see Options.Nested.
+	Nested []string `json:"nested,omitempty"`
 	// Hosts are the other hosts on which clients were started, in the order of Options.Hosts.
 	Hosts []HostOutcome `json:"hosts,omitempty"`
+
+	// Resumable says that the run did not fail by itself: it was stopped by a signal, or its hosts were taken away. Resume goes on with it.
+	Resumable bool `json:"resumable,omitempty"`
 
 	Err error `json:"-"` // the cause of Error
 }
@@ -253,6 +262,7 @@ type listeners struct {
 	inside  *mem.Net            // nil if no client runs in this process
 	outside *transport.Listener // nil if no client joins from outside
 	token   string
+	started string // the join token of what the run starts on other hosts: another one in each life of the run, so that what is left there of an earlier one is not let in
 	bound   boundTokens
 	made    []byte // the certificate that was made for the run, if one was
 	doors   string // the file in which they are written down; empty: none
@@ -285,6 +295,7 @@ type clients struct {
 	opening   sync.Mutex        // of hosts
 	launcher  launch.Launcher   // of other hosts; nil: there are none, or they are not open yet
 	ended     string            // what the launcher says of the end of the hosts, of a run that has failed
+	taken     bool              // and whether it has taken them away
 	placement map[string]*host  // by name, of those clients that are started on other hosts; nil: these are not ready
 	restarts  sync.WaitGroup    // of processes
 	resumed   int               // how often the run was cut off
@@ -318,4 +329,14 @@ type host struct {
 	relay   *process // the last one
 	relays  int      // how many there have been
 	clients []string
+}
+
+// A part is what makes the runner of a scenario one of several.
+type part struct {
+	proxies []string // clients of other runs that have a name in this one, in order
+	groups  [][]string
+	outside []string
+	scopes  scope.Set // of its own clients; those of other runs are called by their full names
+	watch   server.Observer
+	settled func(*metasim.Dispatcher)
 }

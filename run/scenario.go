@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,21 +37,32 @@ type runner struct {
 	rest      *rest           // of a run that was cut off; else nil
 	doors     *doors          // likewise, if clients may come back to it
 	warnings  []Warning       // once serve is over
+	part      *part           // of a run with several dispatchers; nil: it has one
 }
 
-// Scenario carries out a scenario. The error says why there was no run at all; how a run failed is in its outcome.
-func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
+// names returns the names of all clients of a runner, in order.
+func (r *runner) names() []string {
+	names := sortedNames(r.scenario)
+	if r.part != nil {
+		names = append(names, r.part.proxies...)
+		slices.Sort(names)
 	}
-	if err := cmp.Or(o.checkInside(sc), o.checkRestarts(sc)); err != nil {
-		return nil, err
-	}
+	return names
+}
+
+// id returns the number of a client.
+func (r *runner) id(name string) metasim.ClientID {
+	i, _ := slices.BinarySearch(r.names(), name)
+	return metasim.ClientID(i)
+}
+
+// prepare opens all that a run needs.
+func prepare(ctx context.Context, sc *scenarios.Scenario, o *Options, p *part) (*runner, error) {
 	table, err := delay.NewTable(sc.Seed, sc.Rules)
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{scenario: sc, options: &o}
+	r := &runner{scenario: sc, options: o, part: p}
 	slow := func() { o.Log.Warn("the disk of the run directory does not answer; the run waits for it") }
 	if err := onDisk(ctx, slow, r.begin); err != nil {
 		return nil, err
@@ -60,7 +70,13 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err := onDisk(ctx, func() {}, func() error { return r.open(ctx, table) }); err != nil {
 		return nil, errors.Join(err, onDisk(ctx, slow, r.record.abandon))
 	}
-	return r.carryOut(ctx)
+	return r, nil
+}
+
+// abandon undoes what prepare has done, of a run that is not carried out.
+func (r *runner) abandon(ctx context.Context) error {
+	_, shown := closeMirror(r.mirror, r.scenario, r.options)
+	return errors.Join(shown, r.live.close(), r.listeners.close(), onDisk(ctx, func() {}, r.record.abandon))
 }
 
 // carryOut carries out the run that was opened, and ends its record.
@@ -92,7 +108,7 @@ func (r *runner) carryOut(ctx context.Context) (*Outcome, error) {
 // begin makes the run directory, and says there that a run has begun.
 func (r *runner) begin() (err error) {
 	if r.dir, err = makeDir(r.scenario.Name, r.options.Out); err == nil {
-		r.record, err = newRecorder(r.dir, r.scenario, r.options)
+		r.record, err = newRecorder(r.dir, r.scenario, r.options, r.names(), r.part)
 	}
 	return err
 }
@@ -151,11 +167,11 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 }
 
 func (r *runner) config(table *delay.Table) server.Config {
-	sc := r.scenario
-	r.channels, r.loads = newChannelCheck(sc), &loads{Table: table}
+	sc, o := r.scenario, r.options
+	r.channels, r.loads = newChannelCheck(sc, r.names()), &loads{Table: table}
 	config := server.Config{
 		Core:     metasim.Config{Delays: r.loads, Until: sc.Until, MaxSteps: sc.MaxSteps, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade},
-		Scenario: sc.Name, Seed: sc.Seed, Token: r.listeners.token, Tokens: r.listeners.bound.byName, Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
+		Scenario: sc.Name, Seed: sc.Seed, Scopes: sc.Scopes, Token: r.listeners.token, Tokens: r.listeners.tokens(o, sc), Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
 		Patience:     r.options.patience(sc),
@@ -188,9 +204,14 @@ func (r *runner) config(table *delay.Table) server.Config {
 	if r.mirror != nil {
 		config.Observers = append(config.Observers, r.mirror)
 	}
+	config.Core.Clients = r.names()
+	if p := r.part; p != nil {
+		config.Core.Groups, config.Core.Outside, config.Settled = p.groups, p.outside, p.settled
+		config.Scopes = p.scopes
+		config.Observers = append(config.Observers, p.watch)
+	}
 	for i := range sc.Clients {
 		cl := &sc.Clients[i]
-		config.Core.Clients = append(config.Core.Clients, cl.Name)
 		if cl.Detach {
 			config.Detach[cl.Name] = true
 		}
@@ -232,7 +253,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 			}
 		})
 	}
-	if r.scenario.Rate > 0 {
+	if r.scenario.Rate > 0 && (r.part == nil || r.part.outside == nil) { // the outer run lets a nested one go on
 		work.Go(func() { _ = server.Pace(ctx, r.server, r.scenario.Rate) }) // the error of Serve is the same
 	}
 	work.Go(func() { r.clients.start(ctx) })
@@ -260,6 +281,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	if why := r.clients.ended; why != "" && !out.OK && !strings.Contains(out.Error, why) {
 		out.fail(fmt.Errorf("%w; %s", out.Err, why))
 	}
+	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 && (stopped.Err() != nil || out.hasLostHosts() || r.clients.taken)
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -37,6 +38,24 @@ func bind(o *Options, sc *scenarios.Scenario, dir journal.Dir, before *doors) (t
 		t.byName[name] = rand.Text()
 	}
 	return t, t.write()
+}
+
+// forStarted is the join token of the processes that the run starts.
+func (l *listeners) forStarted() string { return cmp.Or(l.started, l.token) }
+
+// tokens are the join tokens that are bound to names.
+func (l *listeners) tokens(o *Options, sc *scenarios.Scenario) map[string]string {
+	if l.started == "" {
+		return l.bound.byName
+	}
+	all := map[string]string{}
+	for i := range sc.Clients {
+		if c := &sc.Clients[i]; !c.External && !o.inside(*c) && !o.idles(c.Name) {
+			all[c.Name] = l.started
+		}
+	}
+	maps.Copy(all, l.bound.byName)
+	return all
 }
 
 // write writes the file, if there is to be one.

@@ -19,8 +19,8 @@ type Launcher interface {
 	Command(host, metasim string, args ...string) []string
 	// Over is closed when all hosts have been taken away at once; nil: that cannot be.
 	Over() <-chan struct{}
-	// Why says in a few words what became of the hosts, as far as the one who gave them knows; empty: nothing worth a word.
-	Why(ctx context.Context) string
+	// Why says in a few words what became of the hosts, as far as the one who gave them knows, and whether they were taken away; empty: nothing worth a word.
+	Why(ctx context.Context) (words string, taken bool)
 	// Close gives the hosts back. All that was started there has ended by then, or is ended now.
 	Close() error
 }
@@ -44,7 +44,7 @@ func (SSH) Command(host, metasim string, args ...string) []string {
 func (SSH) Over() <-chan struct{} { return nil }
 
 // Why is empty: nobody but the host knows.
-func (SSH) Why(context.Context) string { return "" }
+func (SSH) Why(context.Context) (words string, taken bool) { return "", false }
 
 // Close does nothing.
 func (SSH) Close() error { return nil }

@@ -134,7 +134,7 @@ func counts(text string, hosts int) (all []int, err error) {
 		if err == nil && repeated {
 			repeat, err = strconv.Atoi(times)
 		}
-		if err != nil || n < 1 || repeat < 1 || len(all)+repeat > hosts {
+		if err != nil || n < 1 || repeat < 1 || repeat > hosts-len(all) {
 			return nil, fmt.Errorf("SLURM_TASKS_PER_NODE is %q, for %d hosts; report this with the version of Slurm", text, hosts)
 		}
 		all = append(all, slices.Repeat([]int{n}, repeat)...)
@@ -252,26 +252,24 @@ func isStuck(reason string) bool {
 // stateOf finds the state of a job, and its reason, in what scontrol shows.
 var stateOf = regexp.MustCompile(`JobState=(\S+) Reason=(\S+)`)
 
-// Why says how the job has ended, where Slurm says that it has. It says so once the programs in it have ended, which may take a moment.
-func (j *Job) Why(ctx context.Context) string {
+// Why says how the job has ended, where Slurm says that it has, and else which one it is. It says so once the programs in it have ended, which may take a
+// moment.
+func (j *Job) Why(ctx context.Context) (words string, taken bool) {
 	if j.id == "" {
-		return ""
+		return "", false
 	}
 	for late := time.Now().Add(endingFor); ; time.Sleep(askEvery / 10) {
 		out, err := command(ctx, "scontrol", "--oneliner", "show", "job", j.id)
-		if err != nil {
-			return ""
-		}
 		m := stateOf.FindStringSubmatch(out)
 		switch {
-		case m == nil || m[1] == "RUNNING":
-			return ""
+		case err != nil || m == nil || m[1] == "RUNNING":
+			return fmt.Sprintf("it ran in job %s of Slurm", j.id), false
 		case m[1] == "COMPLETING" && time.Now().Before(late):
 			continue
 		case m[2] == "None" || m[2] == m[1]:
-			return fmt.Sprintf("job %s is %s", j.id, m[1])
+			return fmt.Sprintf("job %s is %s", j.id, m[1]), true
 		}
-		return fmt.Sprintf("job %s is %s (%s)", j.id, m[1], m[2])
+		return fmt.Sprintf("job %s is %s (%s)", j.id, m[1], m[2]), true
 	}
 }
 

@@ -31,6 +31,7 @@ type Supervisor struct {
 	caller   string        // the address of metasim, as a host of a cluster sees it
 	heard    atomic.Bool   // something came since the last beat
 	closing  atomic.Bool   // it was asked to end
+	trips    trips         // there and back, of beats
 
 	asking sync.Mutex // to write a request
 
@@ -197,6 +198,7 @@ func (k *Supervisor) take(e event) {
 	defer k.mu.Unlock()
 	switch e.Kind {
 	case alive:
+		k.trips.answered(time.Now())
 		return
 	case ready:
 		k.caller = e.Caller
@@ -384,3 +386,7 @@ func (p *Process) signal(s demand) {
 
 // Host is the host of the process; empty: this one.
 func (p *Process) Host() string { return p.of.host }
+
+// RoundTrip is the least time in which the supervisor of its host has answered: over the network, ssh or srun, and the processes on the way. 0: it has not, or
+// is on this host.
+func (p *Process) RoundTrip() time.Duration { return p.of.trips.roundTrip() }

@@ -36,6 +36,7 @@ func (k *Supervisor) Beat(limit time.Duration) {
 	defer close(due)
 	go func() {
 		for range due {
+			k.trips.asked(time.Now())
 			_ = k.send(request{Signal: beat, Within: limit}) // fails only if the supervisor has ended
 		}
 	}()

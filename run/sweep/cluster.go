@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -54,7 +53,7 @@ type member struct {
 	host   int // of coordinator.hosts
 	cmd    *exec.Cmd
 	orders chan []byte // written one after the other, to its standard input
-	said   *bytes.Buffer
+	said   *lastWords
 	ready  bool
 	silent int  // beats without an answer
 	lost   bool // its runs were given to others
@@ -62,6 +61,16 @@ type member struct {
 	barren int  // how often it ended since its last result
 	over   bool // it is not started again
 	why    string
+}
+
+// lastWords keep the end of what a worker writes on its standard error, however much that is. It is read when the worker has ended.
+type lastWords struct{ text []byte }
+
+func (w *lastWords) Write(b []byte) (int, error) {
+	const most = 4 << 10
+	w.text = append(w.text, b[max(0, len(b)-most):]...)
+	w.text = append(w.text[:0], w.text[max(0, len(w.text)-most):]...)
+	return len(b), nil
 }
 
 // news is what came from a worker; report is nil when it has ended.
@@ -101,7 +110,7 @@ func (s *Sweep) runCluster(ctx context.Context, ended func(*Row)) error {
 	if err = w.firstOrder(); err == nil {
 		err = w.carryOut(ctx, min(c.Workers, len(todo)))
 	}
-	if why := job.Why(context.Background()); why != "" && err != nil {
+	if why, taken := job.Why(context.Background()); taken && err != nil {
 		err = fmt.Errorf("%w; %s", err, why)
 	}
 	return errors.Join(err, job.Close(), writeTable(s.Dir, s.Plan, s.results))
@@ -150,7 +159,7 @@ func (c *coordinator) carryOut(ctx context.Context, workers int) error {
 // start starts a worker.
 func (c *coordinator) start(m *member) {
 	argv := c.job.Command(c.hosts[m.host], c.options.Remote, "sweep", "worker")
-	m.cmd, m.said = exec.Command(argv[0], argv[1:]...), &bytes.Buffer{}
+	m.cmd, m.said = exec.Command(argv[0], argv[1:]...), &lastWords{}
 	m.cmd.Env, m.cmd.Stderr = launch.Environment(), m.said
 	launch.OwnGroup(m.cmd) // Ctrl-C is for the coordinator
 	m.orders, m.ready, m.silent, m.lost, m.closed = make(chan []byte, 4*depth), false, 0, false, false
@@ -254,7 +263,7 @@ func (c *coordinator) gone(m *member, err error) {
 	c.running--
 	c.hangUp(m)
 	m.ready = false
-	words := strings.TrimSpace(m.said.String())
+	words := strings.TrimSpace(string(m.said.text))
 	m.why = fmt.Sprintf("the worker on host %s ended: %s", c.hosts[m.host], cmp.Or(m.why, words[strings.LastIndexByte(words, '\n')+1:], fmt.Sprint(err)))
 	if c.queue.Over() || c.failure != nil {
 		return

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"metasim/internal/filelock"
 	"metasim/run"
 	"metasim/run/sweep/lease"
 )
@@ -49,6 +50,7 @@ type worker struct {
 	attempts string
 	leases   chan lease.Lease
 	working  sync.WaitGroup
+	lock     *os.File // says that the directory of the attempts is in use; nil: it is not a temporary one
 
 	mu  sync.Mutex
 	out *json.Encoder
@@ -68,8 +70,8 @@ func Work(ctx context.Context, in io.Reader, out io.Writer, self []string) error
 	stop(err)
 	close(w.leases)
 	w.working.Wait()
-	if w.sweep != nil && w.attempts != w.sweep.Dir {
-		err = errors.Join(err, os.RemoveAll(w.attempts))
+	if w.lock != nil {
+		err = errors.Join(err, os.RemoveAll(w.attempts), filelock.Close(w.lock))
 	}
 	return err
 }
@@ -128,7 +130,7 @@ func (w *worker) begin(ctx context.Context, stop context.CancelCauseFunc, given 
 	}
 	if w.attempts = given.Attempts; w.attempts == "" {
 		var err error
-		if w.attempts, err = os.MkdirTemp("", "metasim-sweep-"); err != nil {
+		if w.attempts, w.lock, err = temporary(os.TempDir()); err != nil {
 			return err
 		}
 	}
