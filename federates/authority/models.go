@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"metasim/client"
+	"metasim/federates/authority/balls"
 	"metasim/federates/authority/transfer"
 	"metasim/federates/catalog"
 	"metasim/metasim"
@@ -25,7 +26,7 @@ func Homeserver(ctx context.Context, c *client.Client, in *catalog.Instance, out
 	for _, server := range of {
 		record.Owner = server
 		for i := range catalog.Get[int64](in, "balls") {
-			entities = append(entities, ballName(server, i))
+			entities = append(entities, balls.Name(server, i))
 			h.Enter(entities[len(entities)-1], record)
 		}
 	}

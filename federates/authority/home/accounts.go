@@ -4,16 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strings"
-)
-
-// The paths of the tree.
-const (
-	accountsPath = "/accounts"
-	tokensPath   = "/tokens"
-	keysPath     = "/keys"
-	entitiesPath = "/entities"
-	asksPath     = "/asks"
 )
 
 // firstAccount is the name of the first one.
@@ -188,6 +180,12 @@ func removeAccount(c *call) (Response, *problem) {
 	}
 	if node, found := c.tree.Get(tokensPath + "/" + a.Token); found {
 		c.remove(tokensPath+"/"+a.Token, node.Version)
+	}
+	c.removeLetters(a.Name, math.MaxUint64)
+	for _, path := range []string{mailPath + "/" + a.Name, serversPath + "/" + a.Name} {
+		if node, found := c.tree.Get(path); found {
+			c.remove(path, node.Version)
+		}
 	}
 	c.remove(accountsPath+"/"+a.Name, version)
 	return Response{Status: 204}, nil

@@ -77,15 +77,23 @@ func (c *call) load(path string, into any) (version uint64, p *problem) {
 
 // store writes a node of the tree, which had this version. It returns the version that the node has then: the same where nothing changes.
 func (c *call) store(path string, version uint64, value any) (next uint64, p *problem) {
-	payload, err := json.Marshal(value)
-	if err != nil {
-		return 0, refuse("internal", "what is for %s cannot be written: %v", path, err)
+	do, p := c.command(path, version, value)
+	if p != nil {
+		return 0, p
 	}
-	if old, found := c.tree.Get(path); found && bytes.Equal(old.Payload, payload) {
+	if old, found := c.tree.Get(path); found && bytes.Equal(old.Payload, do.Payload) {
 		return old.Version, nil
 	}
-	c.commands = append(c.commands, Command{path, payload, version})
+	c.commands = append(c.commands, do)
 	return version + 1, nil
+}
+
+func (c *call) command(path string, version uint64, value any) (Command, *problem) {
+	payload, err := json.Marshal(value)
+	if err != nil {
+		return Command{}, refuse("internal", "what is for %s cannot be written: %v", path, err)
+	}
+	return Command{path, payload, version}, nil
 }
 
 func (c *call) remove(path string, version uint64) {

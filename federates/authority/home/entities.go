@@ -8,12 +8,6 @@ type entity struct {
 	transfer.Record
 }
 
-// A keptEntity is an entity as the tree has it.
-type keptEntity struct {
-	transfer.Record
-	Asked uint64 `json:"asked,omitempty"` // how many requests were put to its master
-}
-
 func listEntities(c *call) (Response, *problem) {
 	return c.list(entitiesPath, func(id string) (any, *problem) {
 		var e keptEntity
@@ -35,10 +29,10 @@ func enterEntity(c *call) (Response, *problem) {
 		p = checkName("id", in.ID)
 	}
 	if p == nil {
-		p = c.existing("owner", in.Owner)
+		p = c.somewhere("owner", in.Owner)
 	}
 	if p == nil {
-		p = c.existing("master", in.Master)
+		p = c.somewhere("master", in.Master)
 	}
 	e := keptEntity{Record: transfer.Record{Owner: in.Owner, Master: in.Master}}
 	if why := e.SetRule(in.Master, in.Rule); p == nil && why != "" {
@@ -46,6 +40,9 @@ func enterEntity(c *call) (Response, *problem) {
 	}
 	if _, found := c.tree.Get(entitiesPath + "/" + in.ID); p == nil && found {
 		p = refuse("exists", "there is an entity %s; choose another id", in.ID)
+	}
+	if p == nil {
+		p = c.reborn(in.ID, &e)
 	}
 	version := uint64(0)
 	if p == nil {
@@ -57,6 +54,22 @@ func enterEntity(c *call) (Response, *problem) {
 	r, p := ok(201, version, entity{in.ID, e.Record})
 	r.Location = "/v1/entities/" + in.ID
 	return r, p
+}
+
+// A retired is the last epoch of an entity that was removed.
+type retired struct {
+	Epoch transfer.Sequence `json:"epoch"`
+}
+
+// reborn has an entity that was removed go on with the next epoch: servers refuse what is late of its first life, and would believe it if the epochs began again.
+func (c *call) reborn(id string, e *keptEntity) *problem {
+	var last retired
+	version, p := c.load(retiredPath+"/"+id, &last)
+	if p == nil && version > 0 {
+		e.Epoch = last.Epoch.Next()
+		c.remove(retiredPath+"/"+id, version)
+	}
+	return p
 }
 
 // entity returns the entity that the path names.
@@ -71,9 +84,25 @@ func (c *call) entity() (e keptEntity, version uint64, p *problem) {
 func showEntity(c *call) (Response, *problem) {
 	e, version, p := c.entity()
 	if p != nil {
-		return Response{}, p
+		return c.far(p)
 	}
 	return ok(200, version, entity{c.names[0], e.Record})
+}
+
+// far is the answer where the entity that is asked for may be at another homeserver.
+func (c *call) far(p *problem) (Response, *problem) {
+	if r, far := c.elsewhere(); far && p.name == "unknown-entity" {
+		return r, nil
+	}
+	return Response{}, p
+}
+
+// somewhere refuses names of accounts that do not exist; those of other homeservers are not known here.
+func (c *call) somewhere(what, name string) *problem {
+	if len(c.cfg.Path) > 0 {
+		return checkName(what, name)
+	}
+	return c.existing(what, name)
 }
 
 func removeEntity(c *call) (Response, *problem) {
@@ -94,6 +123,9 @@ func removeEntity(c *call) (Response, *problem) {
 		}
 	}
 	c.remove(entitiesPath+"/"+c.names[0], version)
+	if _, p = c.store(retiredPath+"/"+c.names[0], 0, retired{e.Epoch}); p != nil {
+		return Response{}, p
+	}
 	return Response{Status: 204}, nil
 }
 
@@ -105,7 +137,7 @@ type mastership struct {
 func showMastership(c *call) (Response, *problem) {
 	e, version, p := c.entity()
 	if p != nil {
-		return Response{}, p
+		return c.far(p)
 	}
 	return ok(200, version, mastership{e.Master})
 }
@@ -149,7 +181,7 @@ type ruling struct {
 func showRule(c *call) (Response, *problem) {
 	e, version, p := c.entity()
 	if p != nil {
-		return Response{}, p
+		return c.far(p)
 	}
 	return ok(200, version, ruling{e.Rule})
 }

@@ -2,6 +2,7 @@ package home
 
 import (
 	"errors"
+	"fmt"
 	"mime"
 	"slices"
 	"strings"
@@ -26,6 +27,12 @@ func (c *Config) Validate() error {
 	switch p := checkName("instance", c.Instance); {
 	case p != nil:
 		return &ConfigError{"Instance", strings.TrimPrefix(p.detail, "instance ")}
+	case len(c.Path) > 0 && !slices.Contains(c.Homeservers, c.Path[0]):
+		return &ConfigError{"Path", fmt.Sprintf("begins with %s, which is none of Homeservers; name it there too", c.Path[0])}
+	case len(c.Path) > maxTrail/2:
+		return &ConfigError{"Path", fmt.Sprintf("has %d homeservers; at most %d pass a request on", len(c.Path), maxTrail/2)}
+	case slices.Contains(append(slices.Clone(c.Path), c.Homeservers...), c.Name):
+		return &ConfigError{"Path and Homeservers", "have this homeserver itself; name others, or give this one another name"}
 	case c.Patience < 0:
 		return &ConfigError{"Patience", "is negative; use a duration such as 30s"}
 	case c.Skew < 0:
@@ -36,6 +43,9 @@ func (c *Config) Validate() error {
 
 // New returns a server.
 func New(cfg Config) (*Server, error) {
+	if cfg.Name == "" {
+		cfg.Name = "home"
+	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -86,6 +96,10 @@ func (c *call) audit(status int, p *problem) Audit {
 			a.Changed = append(a.Changed, command.Path)
 		}
 	}
+	if m := c.message; m != nil {
+		a.Trail = m.Trail
+		a.Message = &Heard{Kind: m.Kind, Requester: clip(m.Requester), ID: m.ID, Entity: clip(m.Entity), Owner: clip(m.Owner), Hops: len(m.Trail), Route: m.Route}
+	}
 	return a
 }
 
@@ -106,6 +120,9 @@ func (s *Server) answer(c *call) (Response, *problem) {
 	}
 	if p != nil {
 		return Response{}, p
+	}
+	if len(c.Route) > 0 {
+		return c.onTheWay()
 	}
 	r, p := c.route.handle(c)
 	if p == nil && c.Method == "GET" && c.IfNoneMatch != "" && r.ETag != "" && matches(c.IfNoneMatch, versionOf(r.ETag)) {
@@ -180,7 +197,7 @@ func (c *call) checkSender() *problem {
 // checkForm refuses bodies and queries that the route does not take.
 func (c *call) checkForm() *problem {
 	for _, q := range c.Query {
-		if !c.route.list || q[0] != "limit" && q[0] != "after" {
+		if !c.route.list || q[0] != "limit" && q[0] != "after" && (q[0] != "wait" || !c.route.waits) {
 			return refuse("unknown-parameter", "%q is no parameter of %s %s; see /openapi.json", clip(q[0]), c.Method, c.route.path)
 		}
 	}
@@ -201,4 +218,31 @@ func (c *call) checkForm() *problem {
 		return refuse("wrong-content-type", "Content-Type is %q; use %s", c.ContentType, jsonType)
 	}
 	return nil
+}
+
+// Outgoing returns the messages that wait for another homeserver, the first at most, and what removes them from its mail.
+func (s *Server) Outgoing(t Tree, to string) (messages []transfer.Message, done []Command, err error) {
+	c := &call{Request: &Request{}, cfg: &s.cfg, tree: t}
+	letters, p := c.letters(to, 0, stdList)
+	if p != nil {
+		return nil, nil, &TreeError{p.detail}
+	}
+	for _, l := range letters {
+		messages = append(messages, l.Message)
+		if node, found := t.Get(letterPath(to, l.Number)); found {
+			done = append(done, Command{letterPath(to, l.Number), nil, node.Version})
+		}
+	}
+	return messages, done, nil
+}
+
+// MailFor returns for whom commands have put mail, in order.
+func MailFor(commands []Command) (names []string) {
+	for _, c := range commands {
+		rest, mail := strings.CutPrefix(c.Path, mailPath+"/")
+		if name, _, isLetter := strings.Cut(rest, "/"); mail && isLetter && c.Payload != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }

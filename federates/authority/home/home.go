@@ -9,12 +9,21 @@
 //  3. Each Audit is written down, also where nothing has changed.
 package home
 
-import "metasim/metasim"
+import (
+	"metasim/federates/authority/transfer"
+	"metasim/metasim"
+)
 
 // A Config says what a homeserver is. Validate checks it.
 type Config struct {
 	// Instance is the logical instance: homeservers and simulation servers of another one are refused. Not empty.
 	Instance string
+	// Name is that of this homeserver, by which others know it; empty: "home".
+	Name string
+	// Homeservers are the others to which it sends itself. Each has an account here of its name.
+	Homeservers []string
+	// Path are the homeservers on the way to those entities and servers that are not here, the next one first, which is one of Homeservers; empty: there are none.
+	Path []string
 	// Patience is how long, in ns, a request waits for the answer of a master; 0: 30 s. Below the time that a person needs, programs answer.
 	Patience metasim.Time
 	// Skew is how far, in ns, the clock of who publishes a key may be from that of the homeserver; 0: 5 min.
@@ -42,6 +51,7 @@ type Request struct {
 	Token       string   // after "Bearer "; empty: none
 	Instance    string   // the header Metasim-Instance; empty: whichever this is
 	Trail       []string // the header Metasim-Trail: who has passed the request on, first to last; empty: nobody says
+	Route       []string // the header Metasim-Route: the homeservers that are still to pass it on, and last the one that answers; empty: this one answers
 	Address     string   // where it comes from
 	Fresh       string   // random text for a token, used once
 	Body        []byte
@@ -58,6 +68,8 @@ type Response struct {
 	Challenge   bool   // a token is missing or wrong
 	RetryAfter  int    // in seconds; 0: none
 	Body        []byte
+	Waits       int      // for how many seconds to wait for mail before this is the answer; 0: not at all
+	Forward     *Forward // who is to answer; nil: this is the answer
 }
 
 // An Audit says who asked for what, and what came of it.
@@ -72,6 +84,18 @@ type Audit struct {
 	Outcome string   `json:"outcome"` // ok, or the name of the problem
 	Detail  string   `json:"detail,omitempty"`
 	Changed []string `json:"changed,omitempty"` // the nodes of the tree
+	Message *Heard   `json:"message,omitempty"` // of a server or another homeserver
+}
+
+// A Heard is who asked for what, in a message.
+type Heard struct {
+	Kind      transfer.Kind `json:"kind"`
+	Requester string        `json:"requester"`
+	ID        uint64        `json:"id"`
+	Entity    string        `json:"entity"`
+	Owner     string        `json:"owner,omitempty"`
+	Hops      int           `json:"hops"`
+	Route     []string      `json:"route,omitempty"` // who has it next
 }
 
 // A Node is what the tree has at a path.
@@ -118,6 +142,9 @@ type call struct {
 	route    *route
 	names    []string // the parts of the path that the route leaves open
 	commands []Command
+	boxes    map[string]openBox // to which this call adds; looked up, never iterated
+	asked    ask                // the request that was put to a master
+	message  *transfer.Message  // nil: it brings none
 }
 
 // An object is one of JSON.
@@ -130,9 +157,33 @@ type route struct {
 	public       bool // needs no token
 	admin        bool // needs the token of an admin
 	list         bool // takes limit and after
+	waits        bool // takes wait
 	body         string
 	status       int
 	answer       string
 	problems     []string
 	handle       func(*call) (Response, *problem)
 }
+
+// The paths of the tree.
+const (
+	accountsPath = "/accounts"
+	tokensPath   = "/tokens"
+	keysPath     = "/keys"
+	entitiesPath = "/entities"
+	asksPath     = "/asks"
+	retiredPath  = "/retired" // the last epochs of entities that were removed
+	serversPath  = "/servers"
+	mailPath     = "/mail"
+)
+
+// A keptEntity is an entity as the tree has it: a transfer.Kept, and how many requests were put to its master.
+type keptEntity struct {
+	transfer.Record
+	Asked uint64           `json:"asked,omitempty"`
+	Said  []transfer.Said  `json:"said,omitempty"`
+	Waits []transfer.Asked `json:"waits,omitempty"` // for the master
+}
+
+// byHand is set in the number of a request that a person makes: it comes once, and is not said again as those of servers are.
+const byHand = 1 << 63

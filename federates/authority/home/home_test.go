@@ -65,7 +65,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	s := &stage{t: t, tree: plainTree{}, now: 1000 * second, tokens: map[string]string{"admin": adminToken}, check: newChecker(t)}
 	var err error
-	s.server, err = New(Config{Instance: "east"})
+	s.server, err = New(Config{Instance: "east", Name: "home-a", Homeservers: []string{"home-b"}})
 	require.NoError(t, err)
 	commands, made, err := Begin(s.tree, int64(s.now), adminToken)
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func (s *stage) play(c *script.Command) (string, error) {
 	r.IfNoneMatch, _ = c.Arg("none")
 	r.ContentType, _ = c.Arg("type")
 	r.Instance, _ = c.Arg("for")
-	for _, name := range []string{"after", "limit", "page"} {
+	for _, name := range []string{"after", "limit", "page", "wait"} {
 		if v, ok := c.Arg(name); ok {
 			r.Query = append(r.Query, [2]string{name, v})
 		}
@@ -213,7 +213,8 @@ func routeBody(c *call) string {
 // Each route is tried by the stories, and each kind of problem that the core has is met.
 func TestStoriesMeetAllProblems(t *testing.T) {
 	// The others are met by tests below, and by those of the room that listens.
-	met := map[string]bool{"internal": true, "store-unavailable": true, "too-many-requests": true, "body-too-large": true, "too-many-pending": true}
+	met := map[string]bool{"internal": true, "store-unavailable": true, "too-many-requests": true, "body-too-large": true, "too-many-pending": true,
+		"mailbox-full": true, "homeserver-unreachable": true}
 	script.Dir(t, "testdata/*.txt", func(t *testing.T) script.Handler {
 		s := newStage(t)
 		return func(c *script.Command) (string, error) {
@@ -320,7 +321,7 @@ func TestBeginAgain(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	for _, c := range []Config{{}, {Instance: "a/b"}, {Instance: "a", Patience: -1}, {Instance: "a", Skew: -1}} {
+	for _, c := range []Config{{}, {Instance: "a", Path: []string{"b"}}, {Instance: "a", Name: "b", Homeservers: []string{"b"}}, {Instance: "a/b"}, {Instance: "a", Patience: -1}, {Instance: "a", Skew: -1}} {
 		_, err := New(c)
 		var wrong *ConfigError
 		require.True(t, errors.As(err, &wrong), "%v", c)

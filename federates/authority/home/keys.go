@@ -51,16 +51,9 @@ func publishKey(c *call) (Response, *problem) {
 	case in.ValidUntil != 0 && in.ValidUntil <= now:
 		return Response{}, refuse("expired-key", "the key was valid until %d, and it is %d; publish a new one", in.ValidUntil, now)
 	}
-	public, err := seal.ParsePublicKey(in.JWK)
-	switch {
-	case errors.Is(err, seal.PrivateKeyText):
-		return Response{}, refuse("private-key", "%v", err)
-	case err != nil:
-		return Response{}, refuse("bad-key", "%v", err)
-	}
-	text, err := public.MarshalJSON()
-	if err != nil {
-		return Response{}, refuse("internal", "a key cannot be written: %v", err)
+	public, text, p := publicKey(in.JWK)
+	if p != nil {
+		return Response{}, p
 	}
 	if _, found := c.tree.Get(keysPath + "/" + public.ID); found {
 		return Response{}, refuse("exists", "key %s is published already; remove it first, or make a new one", public.ID)
@@ -105,4 +98,19 @@ func removeKey(c *call) (Response, *problem) {
 	}
 	c.remove(keysPath+"/"+c.names[0], version)
 	return Response{Status: 204}, nil
+}
+
+// publicKey reads a public key, and returns it as it is kept, too.
+func publicKey(jwk []byte) (public seal.PublicKey, text []byte, p *problem) {
+	public, err := seal.ParsePublicKey(jwk)
+	switch {
+	case errors.Is(err, seal.PrivateKeyText):
+		return public, nil, refuse("private-key", "%v", err)
+	case err != nil:
+		return public, nil, refuse("bad-key", "%v", err)
+	}
+	if text, err = public.MarshalJSON(); err != nil {
+		return public, nil, refuse("internal", "a key cannot be written: %v", err)
+	}
+	return public, text, nil
 }

@@ -57,6 +57,9 @@ func operation(r *route) object {
 		add("limit", "query", object{"type": "integer", "minimum": 1, "maximum": maxList, "default": stdList}, "how many items")
 		add("after", "query", object{"type": "string"}, "only those after this name")
 	}
+	if r.waits {
+		add("wait", "query", object{"type": "integer", "minimum": 0, "maximum": maxWait, "default": 0}, "for how many seconds to wait where there is nothing")
+	}
 	if r.method == "GET" && !r.list {
 		add("If-None-Match", "header", object{"type": "string"}, "answer 304 if this is still the ETag")
 	} else if r.method != "GET" && r.status != 201 {

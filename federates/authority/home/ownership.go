@@ -1,7 +1,6 @@
 package home
 
 import (
-	"fmt"
 	"strconv"
 
 	"metasim/federates/authority/transfer"
@@ -13,30 +12,10 @@ type ownership struct {
 	Epoch transfer.Sequence `json:"epoch"`
 }
 
-// The states of an ask.
-const (
-	pending = "pending"
-	granted = "granted"
-	refused = "refused"
-)
-
-// An ask is a request for ownership that was put to the master of the entity.
-type ask struct {
-	Number    uint64            `json:"request"`
-	Entity    string            `json:"entity"`
-	Requester string            `json:"requester"`
-	Owner     string            `json:"owner"` // the new one, if it is granted
-	Epoch     transfer.Sequence `json:"epoch"` // when it was asked; when it is granted, the new one
-	AskedNS   int64             `json:"asked_ns"`
-	UntilNS   int64             `json:"until_ns"` // when the master has been waited for long enough
-	Status    string            `json:"status"`   // pending, granted or refused
-	Reason    transfer.Reason   `json:"reason,omitempty"`
-}
-
 func showOwnership(c *call) (Response, *problem) {
 	e, version, p := c.entity()
 	if p != nil {
-		return Response{}, p
+		return c.far(p)
 	}
 	return ok(200, version, ownership{e.Owner, e.Epoch})
 }
@@ -49,7 +28,7 @@ func setOwnership(c *call) (Response, *problem) {
 	}
 	p := c.read(&in)
 	if p == nil {
-		p = c.existing("owner", in.Owner)
+		p = c.somewhere("owner", in.Owner)
 	}
 	e, version, p2 := c.entity()
 	if p == nil {
@@ -68,10 +47,14 @@ func setOwnership(c *call) (Response, *problem) {
 	if why := e.Refuses(w); why != "" {
 		return Response{}, c.refuseWish(&e, w, why)
 	}
+	id := byHand | (e.Asked + 1)
+	m := transfer.Message{Kind: transfer.Request, Requester: w.Requester, ID: id, Entity: c.names[0], Owner: w.Owner, Epoch: w.Epoch, Trail: []string{w.Requester}}
 	if e.Asks(w) {
-		return c.putToMaster(e, version, w)
+		return c.putToMaster(e, version, m)
 	}
-	e.Grant(w.Owner)
+	if _, p = c.decide(&e, version, m); p != nil {
+		return Response{}, p
+	}
 	if version, p = c.store(entitiesPath+"/"+c.names[0], version, e); p != nil {
 		return Response{}, p
 	}
@@ -83,65 +66,24 @@ func (c *call) refuseWish(e *keptEntity, w transfer.Wish, why transfer.Reason) *
 	return refuse(string(why), "%s asks that %s owns %s: its owner is %s, its master %s, its rule %s, its epoch %d", w.Requester, w.Owner, c.names[0], e.Owner, e.Master, e.Rule, e.Epoch)
 }
 
-func askPath(entity string, number uint64) string {
-	return fmt.Sprintf("%s/%s/%020d", asksPath, entity, number) // in the order of their numbers
-}
-
-// asks returns the requests of the entity that are kept, with the versions of their nodes.
-func (c *call) asks() (all []ask, versions []uint64, p *problem) {
-	for _, name := range c.tree.List(asksPath+"/"+c.names[0], "", maxList) {
-		var a ask
-		version, p := c.load(asksPath+"/"+c.names[0]+"/"+name, &a)
-		if p != nil {
-			return nil, nil, p
-		}
-		all, versions = append(all, c.atNow(a)), append(versions, version)
-	}
-	return all, versions, nil
-}
-
-// atNow is an ask as it is now: time refuses it without anybody writing that down.
-func (c *call) atNow(a ask) ask {
-	if a.Status == pending && int64(c.now) >= a.UntilNS {
-		a.Status, a.Reason = refused, transfer.NoAnswer
-	}
-	return a
-}
-
 // putToMaster keeps a wish until the master of the entity answers. Who asks the same again is told of the first one.
-func (c *call) putToMaster(e keptEntity, version uint64, w transfer.Wish) (Response, *problem) {
-	all, versions, p := c.asks()
+func (c *call) putToMaster(e keptEntity, version uint64, m transfer.Message) (Response, *problem) {
+	all, versions, p := c.asksOf(c.names[0])
 	if p != nil {
 		return Response{}, p
 	}
-	waiting := 0
 	for i, a := range all {
-		switch {
-		case a.Status == pending && a.Requester == w.Requester && a.Owner == w.Owner:
-			return c.accepted(a, versions[i])
-		case a.Status == pending:
-			waiting++
-		case len(all) >= 2*maxAsks: // what is over is kept for a while, for who asked
-			c.remove(askPath(c.names[0], a.Number), versions[i])
-			all = all[1:]
+		if a.Status == pending && a.Requester == m.Requester && a.Owner == m.Owner {
+			return c.accepted(a.ask, versions[i])
 		}
 	}
-	if waiting >= maxAsks {
-		return Response{}, refuse("too-many-pending", "%d requests wait for %s, the master of %s; wait for its answers", waiting, e.Master, c.names[0])
-	}
-	e.Asked++
-	a := ask{
-		Number: e.Asked, Entity: c.names[0], Requester: w.Requester, Owner: w.Owner, Epoch: w.Epoch,
-		AskedNS: int64(c.now), UntilNS: int64(c.now.Add(c.cfg.Patience)), Status: pending,
-	}
-	askVersion, p := c.store(askPath(c.names[0], a.Number), 0, a)
-	if p == nil {
-		_, p = c.store(entitiesPath+"/"+c.names[0], version, e)
-	}
-	if p != nil {
+	if _, p = c.decide(&e, version, m); p != nil {
 		return Response{}, p
 	}
-	return c.accepted(a, askVersion)
+	if _, p = c.store(entitiesPath+"/"+c.names[0], version, e); p != nil {
+		return Response{}, p
+	}
+	return c.accepted(c.asked, 1)
 }
 
 func (c *call) accepted(a ask, version uint64) (Response, *problem) {
@@ -160,15 +102,19 @@ func listAsks(c *call) (Response, *problem) {
 	if p != nil {
 		return Response{}, p
 	}
-	all, _, p := c.asks()
+	all, _, p := c.asksOf(c.names[0])
 	if p != nil {
 		return Response{}, p
 	}
-	return ok(200, 0, asksPage{append([]ask{}, all...)})
+	page := asksPage{[]ask{}}
+	for _, a := range all {
+		page.Items = append(page.Items, a.ask)
+	}
+	return ok(200, 0, page)
 }
 
 // ask returns the request that the path names, and the version of its node.
-func (c *call) ask() (a ask, version uint64, p *problem) {
+func (c *call) ask() (a keptAsk, version uint64, p *problem) {
 	n, err := strconv.ParseUint(c.names[1], 10, 64)
 	if err == nil {
 		version, p = c.load(askPath(c.names[0], n), &a)
@@ -176,7 +122,8 @@ func (c *call) ask() (a ask, version uint64, p *problem) {
 	if p == nil && version == 0 {
 		p = refuse("unknown-request", "there is no request %q for %q; it may have been forgotten, as the last %d are kept", c.names[1], c.names[0], 2*maxAsks)
 	}
-	return c.atNow(a), version, p
+	a.ask = c.atNow(a.ask)
+	return a, version, p
 }
 
 func showAsk(c *call) (Response, *problem) {
@@ -187,7 +134,7 @@ func showAsk(c *call) (Response, *problem) {
 	if a.Reason == transfer.NoAnswer {
 		version = 0 // time has changed it, and not its node
 	}
-	return ok(200, version, a)
+	return ok(200, version, a.ask)
 }
 
 // answerAsk takes what the master says.
@@ -211,20 +158,23 @@ func answerAsk(c *call) (Response, *problem) {
 	case a.Status != pending:
 		return Response{}, refuse("answered", "request %d is %s", a.Number, a.Status)
 	}
-	w := transfer.Wish{Requester: a.Requester, Owner: a.Owner, Epoch: a.Epoch}
-	a.Status, a.Reason = granted, e.Answered(w, in.Answer == "yes")
-	if a.Reason != "" {
-		a.Status = refused
-	} else {
-		e.Grant(w.Owner)
-		a.Epoch = e.Epoch
-		_, p = c.store(entitiesPath+"/"+c.names[0], version, e)
-	}
+	before := a.Epoch
+	m := transfer.Message{Kind: transfer.Answer, Requester: a.Requester, ID: a.ID, Entity: c.names[0], Epoch: a.Epoch, Yes: in.Answer == "yes", Trail: []string{c.account.Name}}
+	out, p := c.decide(&e, version, m)
 	if p == nil {
-		askVersion, p = c.store(askPath(c.names[0], a.Number), askVersion, a)
+		_, p = c.store(entitiesPath+"/"+c.names[0], version, e)
 	}
 	if p != nil {
 		return Response{}, p
 	}
-	return ok(200, askVersion, a)
+	a.Status = granted
+	for _, o := range out {
+		if o.Message.ID == a.ID && o.Message.Requester == a.Requester {
+			a.Epoch = e.Epoch
+			if a.Reason = o.Message.Reason; a.Reason != "" {
+				a.Status, a.Epoch = refused, before
+			}
+		}
+	}
+	return ok(200, askVersion+1, a.ask)
 }

@@ -1,5 +1,7 @@
 package home
 
+import "metasim/federates/authority/transfer"
+
 // A member is one of an object in a schema.
 type member struct {
 	name     string
@@ -34,12 +36,26 @@ func schemas() object {
 		"Request": structure(is("request", whole), is("entity", name), is("requester", name), is("owner", name), is("epoch", epoch), is("asked_ns", whole), is("until_ns", whole),
 			is("status", object{"enum": []string{pending, granted, refused}}), may("reason", text)),
 		"RequestList": structure(is("items", object{"type": "array", "items": ref("Request")})),
+		"Server":      structure(is("name", name), is("url", text), is("kid", text), is("jwk", jwk), is("since_ns", whole)),
+		"ServerWish":  structure(is("url", text), is("jwk", jwk)),
+		"Message":     messageSchema(),
+		"Mail":        structure(is("items", object{"type": "array", "items": structure(is("number", whole), is("message", ref("Message")))})),
 		"Problem":     problemSchema(),
 	}
-	for _, item := range []string{"Account", "Key", "Entity"} {
+	for _, item := range []string{"Account", "Key", "Entity", "Server"} {
 		all[item+"List"] = structure(is("items", object{"type": "array", "items": ref(item)}), may("next", text))
 	}
 	return all
+}
+
+// messageSchema is what servers say to each other; its members beyond the trail depend on the kind.
+func messageSchema() object {
+	text, whole, yes := object{"type": "string"}, object{"type": "integer", "minimum": 0}, object{"type": "boolean"}
+	names := object{"type": "array", "items": text, "maxItems": maxTrail}
+	kinds := []transfer.Kind{transfer.Request, transfer.Question, transfer.Answer, transfer.Grant, transfer.Refusal, transfer.Handover, transfer.Ack, transfer.SetRule}
+	return structure(member{"kind", object{"enum": kinds}, false}, member{"requester", text, false}, member{"id", whole, false}, member{"entity", text, false},
+		member{"owner", text, true}, member{"epoch", object{"type": "integer", "minimum": 0, "maximum": 65535}, false}, member{"rule", text, true}, member{"yes", yes, true},
+		member{"reason", text, true}, member{"state", object{"type": "object"}, true}, member{"confirm", yes, true}, member{"route", names, true}, member{"trail", names, false})
 }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }

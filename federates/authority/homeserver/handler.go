@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"metasim/federates/authority/home"
+	"metasim/federates/authority/homeclient"
 	"metasim/federates/authority/store"
 	"metasim/federates/authority/tree"
 )
@@ -23,6 +25,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	read := reads(r.Method)
 	switch {
+	case read && r.URL.Path == "/healthz" && s.take(s.addresses, addressOf(r)) > 0: // it asks the store, for anybody
+		http.Error(w, "this address asks too often", http.StatusTooManyRequests)
 	case read && r.URL.Path == "/healthz":
 		s.serveHealth(w, r)
 	case read && r.URL.Path == "/openapi.json":
@@ -32,42 +36,98 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		began := s.cfg.Now()
 		in := s.request(w, r)
-		out, audit := s.answer(r.Context(), in)
+		out, audit := s.answerLater(r.Context(), in)
+		if out.Forward != nil {
+			out, audit = s.passOn(r.Context(), in, out.Forward, audit)
+		}
 		s.record(audit)
 		s.send(w, &out)
 		s.count.add(r.Method, audit.Status, audit.Outcome, s.cfg.Now().Sub(began))
 	}
 }
 
+func addressOf(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return address
+}
+
 func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
 
 // request is what somebody asks, as package home reads it.
 func (s *server) request(w http.ResponseWriter, r *http.Request) home.Request {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
 	in := home.Request{
-		Method: r.Method, Path: r.URL.Path, Address: address, Fresh: s.cfg.Draw(), Instance: r.Header.Get("Metasim-Instance"),
+		Method: r.Method, Path: r.URL.Path, Address: addressOf(r), Fresh: s.cfg.Draw(), Instance: r.Header.Get("Metasim-Instance"),
 		ContentType: r.Header.Get("Content-Type"), IfMatch: strings.Join(r.Header.Values("If-Match"), ","), IfNoneMatch: strings.Join(r.Header.Values("If-None-Match"), ","),
 	}
 	in.Token, _ = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if trail := r.Header.Get("Metasim-Trail"); trail != "" {
-		for name := range strings.SplitSeq(trail, ",") {
-			in.Trail = append(in.Trail, strings.TrimSpace(name))
-		}
-	}
+	in.Trail, in.Route = names(r.Header.Get("Metasim-Trail")), names(r.Header.Get("Metasim-Route"))
 	for name, values := range r.URL.Query() {
 		for _, v := range values {
 			in.Query = append(in.Query, [2]string{name, v})
 		}
 	}
 	slices.SortFunc(in.Query, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	var err error
 	in.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, home.MaxBody))
 	if err != nil { // what is longer, or breaks off, is not half a body
 		in.Body, in.TooLong = nil, true
 	}
 	return in
+}
+
+// names are those of a header, with commas between them.
+func names(header string) (all []string) {
+	if header == "" {
+		return nil
+	}
+	for name := range strings.SplitSeq(header, ",") {
+		all = append(all, strings.TrimSpace(name))
+	}
+	return all
+}
+
+// answerLater answers a request, and waits where it asks for mail that is not there.
+func (s *server) answerLater(ctx context.Context, in home.Request) (home.Response, home.Audit) {
+	var until time.Time
+	again := time.NewTimer(lookAgain)
+	defer again.Stop()
+	for {
+		account := s.whose(ctx, in)
+		bell := s.bells.on(account) // before it looks: what comes after that rings
+		out, audit := s.answer(ctx, in)
+		now := time.Now()
+		if until.IsZero() {
+			until = now.Add(time.Duration(out.Waits) * time.Second)
+		}
+		if out.Waits == 0 || !now.Before(until) {
+			return out, audit
+		}
+		again.Reset(min(lookAgain, until.Sub(now)))
+		select {
+		case <-bell:
+		case <-again.C:
+		case <-ctx.Done():
+			return out, audit
+		case <-s.ending:
+			return out, audit
+		}
+	}
+}
+
+// passOn has another homeserver answer a request that reads.
+func (s *server) passOn(ctx context.Context, in home.Request, f *home.Forward, audit home.Audit) (home.Response, home.Audit) {
+	got, err := s.neighbours[f.To].Send(ctx, homeclient.Request{Method: "GET", Path: in.Path, Trail: f.Trail, Route: f.Route})
+	if err != nil {
+		return s.home.Refuse(s.now(), in, audit.Account, "homeserver-unreachable", f.To+" is to answer: "+err.Error(), 0)
+	}
+	audit.Status, audit.Detail = got.Status, f.To+" has answered"
+	if got.Status >= 300 {
+		audit.Outcome = "refused"
+	}
+	return home.Response{Status: got.Status, ContentType: got.Header.Get("Content-Type"), ETag: got.Header.Get("ETag"), Body: got.Body}, audit
 }
 
 // answer lets a request pass the limits, and has it handled in one transaction.
@@ -92,8 +152,8 @@ func (s *server) answer(ctx context.Context, in home.Request) (home.Response, ho
 			return s.home.Refuse(now, in, account, "too-many-requests", "account "+account+" sends too many; wait "+strconv.Itoa(wait)+" s", wait)
 		}
 	}
+	var commands []home.Command
 	handle := func(tx *tree.Tx) error {
-		var commands []home.Command
 		v := &view{tx: tx}
 		if out, commands, audit = s.home.Handle(v, now, in); v.err != nil {
 			return v.err
@@ -109,6 +169,7 @@ func (s *server) answer(ctx context.Context, in home.Request) (home.Response, ho
 	if err != nil {
 		return s.failed(in, account, err)
 	}
+	s.bells.ring(home.MailFor(commands))
 	return out, audit
 }
 

@@ -15,12 +15,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"metasim/federates/authority/home"
+	"metasim/federates/authority/homeclient"
 	"metasim/federates/authority/store"
 	"metasim/federates/authority/tree"
 	"metasim/metasim"
@@ -40,6 +43,10 @@ type config struct {
 	// Rate is how many requests a second an account may send, with twice as many at once after a pause; an address may send ten times as many, for those that
 	// share one. 0: 500.
 	Rate float64
+	// Neighbours are the other homeservers, by name.
+	Neighbours map[string]Neighbour
+	// CertFile is that of homeclient.Config, for all of them.
+	CertFile string
 	// Audit takes a line of JSON for each request. Not nil.
 	Audit io.Writer
 	// Log hears of what goes wrong inside. Not nil.
@@ -52,8 +59,8 @@ type config struct {
 
 const defaultRate = 500
 
-// names is how many accounts, and how many addresses, the limits know at once.
-const names = 10_000
+// mostNames is how many accounts, and how many addresses, the limits know at once.
+const mostNames = 10_000
 
 // A ConfigError says which field of a config is wrong.
 type ConfigError struct{ Field, Why string }
@@ -76,14 +83,31 @@ type server struct {
 	cfg   config
 	home  *home.Server
 	count counts
+	bells bells
+	// neighbours are asked by name.
+	neighbours map[string]*homeclient.Client
+	ending     chan struct{} // closed when those who wait for mail are to be answered
 
 	mu        sync.Mutex // the limits, and the audit log
 	accounts  *home.Limiter
 	addresses *home.Limiter
 }
 
+// A Neighbour is another homeserver, to which this one sends itself.
+type Neighbour struct {
+	At        string // its URL, or a file that has it
+	TokenFile string // with the token of the account that this homeserver has there
+}
+
+// bells wake those who wait for mail.
+type bells struct {
+	mu     sync.Mutex
+	waking map[string]chan struct{} // by name; closed when there is mail
+}
+
 // newServer returns one.
 func newServer(cfg config) (*server, error) {
+	cfg.Home.Homeservers = slices.Sorted(maps.Keys(cfg.Neighbours))
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -94,9 +118,15 @@ func newServer(cfg config) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	neighbours := map[string]*homeclient.Client{}
+	for name, n := range cfg.Neighbours {
+		if neighbours[name], err = homeclient.New(homeclient.Config{At: n.At, TokenFile: n.TokenFile, Instance: cfg.Home.Instance, CertFile: cfg.CertFile}); err != nil {
+			return nil, fmt.Errorf("homeserver %s: %w", name, err)
+		}
+	}
 	return &server{
-		cfg: cfg, home: h, count: newCounts(),
-		accounts: home.NewLimiter(cfg.Rate, 2*cfg.Rate, names), addresses: home.NewLimiter(10*cfg.Rate, 20*cfg.Rate, names),
+		cfg: cfg, home: h, count: newCounts(), neighbours: neighbours, ending: make(chan struct{}),
+		accounts: home.NewLimiter(cfg.Rate, 2*cfg.Rate, mostNames), addresses: home.NewLimiter(10*cfg.Rate, 20*cfg.Rate, mostNames),
 	}, nil
 }
 
@@ -144,8 +174,12 @@ func (s *server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
+	var sending sync.WaitGroup
+	sending.Go(func() { s.sendAll(ctx) })
+	defer sending.Wait()
 	go func() {
 		<-ctx.Done()
+		close(s.ending)
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 		defer cancel()
 		if err := server.Shutdown(last); errors.Is(err, context.DeadlineExceeded) {
@@ -158,55 +192,4 @@ func (s *server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("the homeserver cannot go on: %w", err)
 	}
 	return <-stopped
-}
-
-// A view is the tree as package home reads it. What goes wrong is kept in err.
-type view struct {
-	tx  *tree.Tx
-	err error
-}
-
-// Get is that of home.Tree.
-func (v *view) Get(path string) (home.Node, bool) {
-	n, err := v.tx.Get(tree.Path(path))
-	switch {
-	case errors.Is(err, tree.ErrNotFound), errors.Is(err, tree.ErrPath): // no name of ours has what a path cannot
-		return home.Node{}, false
-	case err != nil:
-		v.err = err
-		return home.Node{}, false
-	}
-	return home.Node{Payload: n.Payload.Bytes, Version: n.PayloadVersion}, n.Payload.Kind == tree.Data
-}
-
-// List is that of home.Tree.
-func (v *view) List(path, after string, limit int) (out []string) {
-	all, err := v.tx.Children(tree.Path(path))
-	if err != nil && !errors.Is(err, tree.ErrNotFound) && !errors.Is(err, tree.ErrPath) {
-		v.err = err
-	}
-	for _, name := range all {
-		if name > after && len(out) < limit {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// apply does commands, each on the version of the node that was read.
-func (v *view) apply(commands []home.Command) error {
-	for _, c := range commands {
-		path := tree.Path(c.Path)
-		do := tree.Swap(path, tree.PayloadVersion(tree.Equal, c.Version), c.Payload)
-		switch {
-		case c.Payload == nil:
-			do = tree.Delete(path)
-		case c.Version == 0:
-			do = tree.Create(path, c.Payload)
-		}
-		if _, err := v.tx.Do(do); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -219,6 +219,8 @@ func TestRates(t *testing.T) {
 	}
 	require.Equal(t, 429, status)
 	require.Contains(t, body, "address 127.0.0.1")
+	status, _, _ = s.ask("GET", "/healthz", "", "")
+	require.Equal(t, 429, status, "it asks the store, for anybody")
 }
 
 // A store that does not answer is told as that, and nothing is half done.

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +43,13 @@ type Options struct {
 	Favor store.Favor
 	// Rate is how many requests a second an account may send; 0: 500. An address may send ten times as many.
 	Rate float64
+	// AuditBytes is how large the audit log becomes before it is one of the older ones, of which AuditKeep stay; 0: it grows.
+	AuditBytes int64
+	AuditKeep  int
+	// Neighbours are the other homeservers, by name.
+	Neighbours map[string]Neighbour
+	// CertFile has who has signed their certificates, or those; empty: whom the system trusts.
+	CertFile string
 	// Token is that of the first account; empty: one is drawn when there is none.
 	Token string
 	// Log hears of what goes wrong. Not nil.
@@ -80,7 +89,9 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("--etcd: %w", err)
 		}
 	}
-	return o.Home.Validate()
+	cfg := o.Home
+	cfg.Homeservers = slices.Sorted(maps.Keys(o.Neighbours))
+	return cfg.Validate()
 }
 
 // cluster is the part of the cluster that one instance has.
@@ -101,7 +112,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, filelock.Close(lock)) }()
-	audit, err := os.OpenFile(filepath.Join(o.Dir, auditFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	audit, err := openAudit(filepath.Join(o.Dir, auditFile), o.AuditBytes, o.AuditKeep)
 	if err != nil {
 		return err
 	}
@@ -111,7 +122,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
-	s, err := newServer(config{Home: o.Home, Store: kept, Favor: o.Favor, Outside: o.Outside, Rate: o.Rate, Audit: audit, Log: o.Log, Now: time.Now, Draw: rand.Text})
+	s, err := newServer(config{Home: o.Home, Store: kept, Favor: o.Favor, Outside: o.Outside, Rate: o.Rate, Neighbours: o.Neighbours, CertFile: o.CertFile, Audit: audit, Log: o.Log, Now: time.Now, Draw: rand.Text})
 	if err != nil {
 		return err
 	}

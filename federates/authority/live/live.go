@@ -6,24 +6,20 @@
 package live
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
+	"sync"
 	"time"
 
+	"metasim/federates/authority/balls"
+	"metasim/federates/authority/homeclient"
+	"metasim/federates/authority/pieces"
+	"metasim/federates/authority/seal"
+	"metasim/federates/authority/shard"
 	"metasim/federates/authority/transfer"
-	"metasim/internal/atomicfile"
 	"metasim/internal/filelock"
 	"metasim/metasim"
-	"metasim/wire/transport/quic"
-	"metasim/wire/transport/secure"
 )
 
 // Config says what a server is.
@@ -36,6 +32,10 @@ type Config struct {
 	Own    []string          // what it owns at the beginning, where Data has nothing
 	Step   metasim.Time      // of the simulation; above 0
 	Retry  metasim.Time      // after which it says again what has not been answered; above 0
+
+	Home   *Home         // its homeserver; nil: it has none, and hands over directly
+	Master transfer.Mind // what it answers where it is the master of an entity; Silent: whoever commands it does
+	World  *World        // balls that it moves together with others; nil: its entities do not move
 }
 
 // A ConfigError says what of a Config makes no sense.
@@ -57,47 +57,82 @@ func (c *Config) Validate() error {
 	case c.Step <= 0 || c.Retry <= 0:
 		return &ConfigError{"Step or Retry", "is not above 0; write a time"}
 	}
+	if c.Home != nil {
+		if err := c.Home.validate(c); err != nil {
+			return err
+		}
+	}
+	if c.World != nil {
+		return c.World.validate(c)
+	}
 	return nil
 }
 
 // maxName is the longest name of a server: one byte says how long it is.
 const maxName = 255
 
-// A Command is what a person tells a server to do.
+// A Command is what a person tells a server to do; the zero Command has it say what it owns, and what it has heard of others.
 type Command struct {
-	Give, To string // an entity, and to whom; empty: say what the server owns, and what it has heard of others
+	Give, To string // an entity, and to whom
+	Take     string // an entity
+	Rule     transfer.Rule
+	Of       string // the entity of Rule
+	Answer   string // an entity: what the server was asked last about it, as its master, is answered
+	Yes      bool
 }
 
 // An Event is what happened at a server.
 type Event struct {
-	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), got, gave, wrong
+	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, refused, wrong
 	URL    string            `json:"url,omitempty"`
+	NS     int64             `json:"ns,omitempty"` // Unix time of got and gave
 	Entity string            `json:"entity,omitempty"`
 	Epoch  transfer.Sequence `json:"epoch"`
+	Heard  *Heard            `json:"heard,omitempty"`
+	Reason transfer.Reason   `json:"reason,omitempty"`
 	Owns   []string          `json:"owns,omitempty"`
 	Sees   map[string]Sight  `json:"sees,omitempty"` // what others own, by entity, as they said last
 	Error  string            `json:"error,omitempty"`
 }
 
-// A kept is the file of a server.
-type kept struct {
-	Origin int64          `json:"origin"` // when its time began: ns since 1970
-	Cert   []byte         `json:"cert"`   // with its key, so that others find the server again
-	State  transfer.Saved `json:"state"`
+// A Heard is a message that has arrived: who asked for what, and how many hops it has travelled.
+type Heard struct {
+	From      string        `json:"from"`
+	Kind      transfer.Kind `json:"kind"`
+	Requester string        `json:"requester"`
+	ID        uint64        `json:"id"`
+	Owner     string        `json:"owner,omitempty"`
+	Trail     []string      `json:"trail"`
+	Hops      int           `json:"hops"`
+	Sealed    bool          `json:"sealed"` // its sender is proven
 }
 
 // A server is a running one.
 type server struct {
-	cfg     Config
-	kept    kept
-	sim     *transfer.Simserver
-	out     map[string]*mailer
-	tell    func(Event)
-	seen    map[string]Sight
-	written []byte    // what the file holds
-	told    time.Time // when others were told last of what it owns
-	effects int
-	given   int
+	cfg       Config
+	kept      kept
+	sim       *transfer.Simserver
+	out       map[string]*mailer
+	tell      func(Event)
+	seen      map[string]Sight
+	written   []byte // of what the file holds, who owns what and what was said
+	writtenAt time.Time
+	told      time.Time // when others were told last of what it owns
+	effects   int
+	given     int
+	refused   int
+
+	home  *homeLink
+	world *world
+	asked map[string]transfer.Message // what it was asked last as the master, by entity
+}
+
+// A parcel is what has come from another server.
+type parcel struct {
+	from   string
+	text   []byte
+	sealed bool
+	err    error // why it is not taken
 }
 
 // Run runs a server until ctx ends. Commands are carried out in order; tell is called with each event, on this goroutine.
@@ -105,7 +140,7 @@ func Run(ctx context.Context, cfg Config, commands <-chan Command, tell func(Eve
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	s := &server{cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, tell: tell}
+	s := &server{cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, tell: tell}
 	lock, err := s.lock()
 	if err != nil {
 		return err
@@ -117,250 +152,129 @@ func Run(ctx context.Context, cfg Config, commands <-chan Command, tell func(Eve
 	return errors.Join(err, filelock.Close(lock))
 }
 
-func (s *server) run(ctx context.Context, cert *secure.Server, commands <-chan Command) error {
-	if err := cert.Admit(true, s.cfg.Token); err != nil {
-		return err
-	}
-	office, err := quic.ListenPost("quic://"+s.cfg.Listen, cert)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	received := make(chan []byte, 64)
-	ended := make(chan error, 1)
-	go func() {
-		ended <- office.Receive(ctx, func(b []byte) {
-			select {
-			case received <- b:
-			case <-ctx.Done():
-			}
-		})
-	}()
-	for name, at := range s.cfg.Peers {
-		s.out[name] = newMailer(ctx, at, s.cfg.Token)
-	}
-	s.tell(Event{Event: "ready", URL: office.URL()})
-	s.tell(Event{Event: "owns", Owns: s.sim.Held()})
-	err = s.serve(ctx, received, commands, ended)
-	cancel()
-	return err
+// A Home is the homeserver of a server: what the server asks goes there, and what is for it waits there.
+type Home struct {
+	Name     string // by which the homeserver signs what it passes on
+	At       string // its URL, or a file that has it
+	Token    string // of the account there, whose name is that of the server
+	Instance string // of the homeservers
+	CertFile string // as that of homeclient.Config
+	Rule     transfer.Rule
+	Master   string // of the entities that the server brings; empty: the server itself
 }
 
-// serve is the main loop: one thing after the other, and what it leads to is written down before it is said.
-func (s *server) serve(ctx context.Context, received <-chan []byte, commands <-chan Command, ended chan error) error {
-	timer := time.NewTimer(0)
-	for {
-		var out []transfer.Envelope
-		select {
-		case <-ctx.Done():
-			return <-ended
-		case err := <-ended:
-			return err
-		case b := <-received:
-			out = s.receive(b)
-		case c, open := <-commands:
-			if !open {
-				commands = nil
-				continue
-			}
-			out = s.command(c)
-		case <-timer.C:
-			out = s.sim.Tick(s.now().Time)
-		}
-		if err := s.save(); err != nil {
-			return err
-		}
-		s.report()
-		for _, e := range out {
-			s.send(&e)
-		}
-		s.tellOthers()
-		timer.Reset(time.Duration(min(s.sim.Wake().Add(-s.now().Time), metasim.Time(tellEvery))))
-	}
+// An entry is what a homeserver says of another server.
+type entry struct {
+	url string
+	key seal.PublicKey
+	at  time.Time // when it said so
 }
 
-// tellEvery is how often a server tells the others what it owns.
-const tellEvery = 500 * time.Millisecond
-
-// tells returns what a server tells of itself.
-func (s *server) tells() (all []told) {
-	for _, e := range s.sim.Held() {
-		all = append(all, told{e, s.sim.Epoch(e), s.sim.State(e, s.now().Time).Steps})
-	}
-	return all
+// A letter that waits at the homeserver.
+type waiting struct {
+	Number  uint64           `json:"number"`
+	Message transfer.Message `json:"message"`
 }
 
-// tellOthers tells the others what the server owns, in datagrams, if that is due.
-func (s *server) tellOthers() {
-	if time.Since(s.told) < tellEvery {
-		return
-	}
-	s.told = time.Now()
-	for _, b := range sightings(s.tells()) {
-		for _, to := range s.out {
-			to.post(letter{pack(s.cfg.Name, b), true})
-		}
-	}
+// An entered is an entity that the server has brought, and owns.
+type entered struct {
+	entity string
+	epoch  transfer.Sequence
 }
 
-func (s *server) now() metasim.Instant {
-	return metasim.At(metasim.Time(max(time.Now().UnixNano()-s.kept.Origin, 0)))
+// A batch is what the homeserver had for this server. When done is closed what it led to is written down.
+type batch struct {
+	letters []waiting
+	done    chan struct{}
 }
 
-func (s *server) receive(b []byte) []transfer.Envelope {
-	from, text, err := unpack(b)
-	if err == nil && len(text) > 0 && text[0] == sightsDatagram {
-		var all []told
-		all, err = readSightings(from, text)
-		for _, t := range all {
-			see(s.seen, from, t)
-		}
-		if err == nil {
-			return nil
-		}
-	}
-	var m transfer.Message
-	if err == nil {
-		m, err = transfer.Decode(text)
-	}
-	var out []transfer.Envelope
-	if err == nil {
-		out, err = s.sim.Receive(s.now(), from, m)
-	}
-	if err != nil {
-		s.tell(Event{Event: "wrong", Error: err.Error()})
-	}
-	return out
+// A homeLink is what a server has of its homeserver; nil: it has none.
+type homeLink struct {
+	cfg     *Home
+	self    string
+	url     string
+	own     []string
+	key     seal.PrivateKey
+	client  *homeclient.Client
+	fetched chan batch
+	entered chan entered
+	trouble chan string
+	says    chan transfer.Message
+
+	mu       sync.Mutex // what follows
+	known    map[string]entry
+	openings map[string]*opening
+	last     string // the trouble that was told last
 }
 
-func (s *server) command(c Command) []transfer.Envelope {
-	if c.Give == "" {
-		sees := maps.Clone(s.seen)
-		maps.DeleteFunc(sees, func(entity string, _ Sight) bool { return s.sim.Owns(entity) })
-		s.tell(Event{Event: "owns", Owns: s.sim.Held(), Sees: sees})
-		return nil
-	}
-	if s.out[c.To] == nil {
-		s.tell(Event{Event: "wrong", Entity: c.Give, Error: fmt.Sprintf("%q is no peer of %s; name it with where it is", c.To, s.cfg.Name)})
-		return nil
-	}
-	out, err := s.sim.Give(s.now().Time, c.Give, c.To)
-	if err != nil {
-		s.tell(Event{Event: "wrong", Entity: c.Give, Error: err.Error()})
-	}
-	return out
+// A mailer sends to one server. What it cannot send it drops: the machine says it again.
+type mailer struct {
+	server *server
+	to     string
+	at     string // a URL or a file with it; empty: the homeserver knows it
+	waits  chan letter
+	link   sealing
 }
 
-// report tells what came and went.
-func (s *server) report() {
-	for _, e := range s.sim.Effects[s.effects:] {
-		s.tell(Event{Event: "got", Entity: e.Entity, Epoch: e.Epoch})
-	}
-	for _, entity := range s.sim.Given[s.given:] {
-		s.tell(Event{Event: "gave", Entity: entity})
-	}
-	s.effects, s.given = len(s.sim.Effects), len(s.sim.Given)
+// A letter is what one server sends to another.
+type letter struct {
+	text     []byte
+	datagram bool // it may be lost
 }
 
-func (s *server) send(e *transfer.Envelope) {
-	text, err := transfer.Encode(&e.Message)
-	to := s.out[e.To]
-	switch {
-	case err != nil:
-		s.tell(Event{Event: "wrong", Error: err.Error()})
-	case to == nil:
-		s.tell(Event{Event: "wrong", Entity: e.Message.Entity, Error: e.To + " is no peer; name it with where it is"})
-	default:
-		to.post(letter{pack(s.cfg.Name, text), false})
-	}
+const (
+	mailWaits = 256             // messages that wait at most
+	dialTime  = 2 * time.Second // for a connection
+)
+
+// A sealing is what a server seals for another one with.
+type sealing struct {
+	to     entry
+	sealer *seal.Sealer
+	with   string // the key for which sealer is
 }
 
-// open reads what the server must not forget, or begins.
-func (s *server) open() (cert *secure.Server, err error) {
-	sim := transfer.SimConfig{Name: s.cfg.Name, Step: s.cfg.Step, Retry: s.cfg.Retry}
-	text, err := os.ReadFile(s.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		s.sim = transfer.NewSimserver(sim)
-		for _, e := range s.cfg.Own {
-			s.sim.Own(e)
-		}
-		if cert, err = secure.NewServer(secure.Files{}); err != nil {
-			return nil, err
-		}
-		s.kept.Origin = time.Now().UnixNano()
-		if s.kept.Cert, err = cert.Made(); err != nil {
-			return nil, err
-		}
-		return cert, s.save()
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &s.kept)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w; name another directory, and the server begins with nothing", s.file(), err)
-	}
-	s.sim = transfer.Restore(sim, &s.kept.State)
-	return secure.Again(s.kept.Cert)
+// An opening is what a server opens messages of another one with.
+type opening struct {
+	mu     sync.Mutex
+	from   entry
+	opener *seal.Opener
 }
 
-func (s *server) file() string { return filepath.Join(s.cfg.Data, s.cfg.Name+".json") }
-
-func (s *server) save() error {
-	s.kept.State = s.sim.Save()
-	text, err := json.Marshal(&s.kept)
-	if err != nil || bytes.Equal(text, s.written) {
-		return err
-	}
-	f, err := atomicfile.Create(s.file(), 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(text); err == nil {
-		err = f.Sync() // the machine may crash too
-	}
-	if err != nil {
-		return errors.Join(err, f.Discard())
-	}
-	s.written = text
-	return f.Commit()
+// A World is what a server does with balls that it moves in a square, together with others: package shard, as in a run. What the servers say to each other of
+// them are datagrams, which may be lost.
+type World struct {
+	Servers []string // all of the world, this one too
+	Balls   int64    // that this server brings
+	Resting int64    // how many of them rest
+	Seed    uint64
+	Side    int64 // of the square, in micrometres
+	Sees    int64 // micrometres
+	Reach   int64 // from ball to ball where they touch, in micrometres; 0: they never do
+	Tick    metasim.Time
+	Balance metasim.Time // from one comparison of work to the next; 0: never
+	Window  uint64       // bytes on the way to one server
+	Packet  uint64       // bytes of a packet: where they are more than a datagram takes, it is split
+	Reads   uint64       // bytes of updates that it reads in a tick; 0: all
 }
 
-// A BusyError: another process works with the directory.
-type BusyError struct{ Path string }
-
-func (e *BusyError) Error() string {
-	return e.Path + " belongs to a server that is running; end it, or name another directory"
+// A world is a World while it goes on; nil: there is none.
+type world struct {
+	cfg   *World
+	shard *shard.Shard
+	names []string
+	field balls.Field
+	split map[string]*pieces.Splitter // by server; looked up, never iterated
+	join  map[string]*pieces.Joiner   // likewise
+	begun uint64                      // Unix time in ns: the session of what this server splits
 }
 
-// lock keeps a second process from owning the same.
-func (s *server) lock() (*os.File, error) {
-	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(s.file()+".lock", os.O_CREATE|os.O_RDWR, 0o600)
-	if err == nil && !filelock.Take(f) {
-		err = errors.Join(&BusyError{s.cfg.Data}, f.Close())
-	}
-	return f, err
-}
+// pieceDatagram is the first byte of a datagram with a piece of a packet.
+const pieceDatagram = 4
 
-// pack puts the sender's name before a message.
-func pack(from string, text []byte) []byte {
-	b := binary.BigEndian.AppendUint16(nil, uint16(len(from)))
-	return append(append(b, from...), text...)
-}
-
-// An UnnamedError: what came has no sender.
-type UnnamedError struct{ Bytes int }
-
-func (e *UnnamedError) Error() string {
-	return fmt.Sprintf("%d bytes came without the name of a sender", e.Bytes)
-}
-
-func unpack(b []byte) (from string, text []byte, err error) {
-	if len(b) < 2 || len(b)-2 < int(binary.BigEndian.Uint16(b)) {
-		return "", nil, &UnnamedError{len(b)}
-	}
-	n := int(binary.BigEndian.Uint16(b))
-	return string(b[2 : 2+n]), b[2+n:], nil
+// A kept is the file of a server.
+type kept struct {
+	Origin int64          `json:"origin"` // when its time began: ns since 1970; 0: in 1970, which all servers have in common
+	Cert   []byte         `json:"cert"`   // with its key, so that others find the server again
+	State  transfer.Saved `json:"state"`
 }

@@ -9,26 +9,14 @@ import (
 	"metasim/wire/transport/quic"
 )
 
-// A mailer sends to one server. What it cannot send it drops: the machine says it again.
-type mailer struct{ waits chan letter }
-
-// A letter is what one server sends to another.
-type letter struct {
-	text     []byte
-	datagram bool // it may be lost
-}
-
-const (
-	mailWaits = 256             // messages that wait at most
-	dialTime  = 2 * time.Second // for a connection
-)
-
-func newMailer(ctx context.Context, at, token string) *mailer {
-	m := &mailer{make(chan letter, mailWaits)}
-	go m.run(ctx, at, token)
+// mailer begins to send to a server, until ctx ends.
+func (s *server) mailer(ctx context.Context, to, at string) *mailer {
+	m := &mailer{server: s, to: to, at: at, waits: make(chan letter, mailWaits)}
+	go m.run(ctx)
 	return m
 }
 
+// post has a letter sent. A server that is slow to take them loses its own, and nobody else's.
 func (m *mailer) post(l letter) {
 	select {
 	case m.waits <- l:
@@ -36,8 +24,9 @@ func (m *mailer) post(l letter) {
 	}
 }
 
-func (m *mailer) run(ctx context.Context, at, token string) {
+func (m *mailer) run(ctx context.Context) {
 	var p *quic.Post
+	var refused time.Time // when the last try to connect failed
 	for {
 		select {
 		case <-ctx.Done():
@@ -46,10 +35,12 @@ func (m *mailer) run(ctx context.Context, at, token string) {
 			}
 			return
 		case l := <-m.waits:
-			if p == nil {
-				p = dial(ctx, at, token)
+			if p == nil && time.Since(refused) > dialTime/10 {
+				if p = m.dial(ctx); p == nil {
+					refused = time.Now()
+				}
 			}
-			if p != nil && send(ctx, p, l) != nil {
+			if p != nil && m.send(ctx, p, m.together(l)) != nil {
 				_ = p.Close() // it is broken already
 				p = nil
 			}
@@ -57,26 +48,74 @@ func (m *mailer) run(ctx context.Context, at, token string) {
 	}
 }
 
-func send(ctx context.Context, p *quic.Post, l letter) error {
-	if l.datagram {
-		return p.SendDatagram(l.text)
+// together returns a letter, and those behind it of which one message is made.
+func (m *mailer) together(first letter) []letter {
+	all := []letter{first}
+	for !first.datagram && m.server.home != nil && len(all) < mostTogether {
+		select {
+		case l := <-m.waits:
+			all = append(all, l)
+		default:
+			return all
+		}
 	}
-	return p.Send(ctx, l.text)
+	return all
+}
+
+// mostTogether is how many messages are sealed at once.
+const mostTogether = 32
+
+func (m *mailer) send(ctx context.Context, p *quic.Post, all []letter) error {
+	var texts [][]byte
+	for _, l := range all {
+		if l.datagram {
+			if err := p.SendDatagram(pack(m.server.cfg.Name, l.text...)); err != nil {
+				return err
+			}
+			continue
+		}
+		texts = append(texts, l.text)
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	sealed, err := m.link.seal(m.server.home, m.to, texts)
+	if err != nil {
+		m.server.home.complain(err)
+		return nil // the machine says it again; the key may be another then
+	}
+	for _, text := range sealed {
+		if err := p.Send(ctx, pack(m.server.cfg.Name, text...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dial connects to a server; nil: there is none now.
-func dial(ctx context.Context, at, token string) *quic.Post {
-	url := at
-	if !strings.Contains(at, "://") {
-		text, err := os.ReadFile(at)
+func (m *mailer) dial(ctx context.Context) *quic.Post {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	url := m.at
+	if m.server.home != nil {
+		e, err := m.server.home.find(ctx, m.to, true)
+		if err != nil {
+			m.server.home.complain(err)
+			return nil
+		}
+		m.link.to = e
+		if url == "" {
+			url = e.url
+		}
+	}
+	if !strings.Contains(url, "://") {
+		text, err := os.ReadFile(url)
 		if err != nil {
 			return nil
 		}
 		url = strings.TrimSpace(string(text))
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
-	p, err := quic.DialPost(ctx, url, token)
+	p, err := quic.DialPost(ctx, url, m.server.cfg.Token)
 	if err != nil {
 		return nil
 	}

@@ -51,7 +51,7 @@ func TestLateSightings(t *testing.T) {
 
 // What came from outside is read or refused, and stops nothing.
 func FuzzReceived(f *testing.F) {
-	f.Add(pack("a", sightings([]told{{"ball", 7, 9}})[0]))
+	f.Add(pack("a", sightings([]told{{"ball", 7, 9}})[0]...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		from, text, err := unpack(b)
 		if err != nil || len(text) == 0 || text[0] != sightsDatagram {

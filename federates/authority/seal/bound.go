@@ -23,21 +23,40 @@ const (
 	boundSequence  = "seq"
 	boundInstant   = "at" // "<time in ns>.<step>"
 	boundMembers   = 6
+	boundNumber    = "n" // of payloads; there only if there are several: the sequence number is that of the first then
 )
 
-func (l Link) bound(sequence uint64, at metasim.Instant) map[string]string {
-	return map[string]string{
+func (l Link) bound(sequence uint64, at metasim.Instant, number int) map[string]string {
+	all := map[string]string{
 		boundInstance: l.Instance, boundSender: l.Sender, boundRecipient: l.Recipient, boundChannel: l.Channel,
 		boundSequence: strconv.FormatUint(sequence, 10),
 		boundInstant:  fmt.Sprintf("%d.%d", int64(at.Time), at.Step),
 	}
+	if number > 1 {
+		all[boundNumber] = strconv.Itoa(number)
+	}
+	return all
 }
 
+// A stamp is what the bound of a message says beside its link.
+type stamp struct {
+	at     metasim.Instant
+	first  uint64 // sequence number
+	number int    // of payloads
+}
+
+// last is the sequence number of the last payload.
+func (m stamp) last() uint64 { return m.first + uint64(m.number) - 1 }
+
 // readBound reads which message this is, and holds it against the link.
-func (l Link) readBound(header jose.Header) (m Message, err error) {
+func (l Link) readBound(header jose.Header) (m stamp, err error) {
 	all, ok := header.ExtraHeaders[boundHeader].(map[string]any)
-	if !ok || len(all) != boundMembers {
-		return m, l.refuse(Malformed, "its JWE has no header %q with %d members", boundHeader, boundMembers)
+	members := boundMembers
+	if _, several := all[boundNumber]; several {
+		members++
+	}
+	if !ok || len(all) != members {
+		return m, l.refuse(Malformed, "its JWE has no header %q with %d members, and %s where it has several payloads", boundHeader, boundMembers, boundNumber)
 	}
 	text := func(name string) string {
 		s, _ := all[name].(string) // what is no text is as good as missing
@@ -60,9 +79,15 @@ func (l Link) readBound(header jose.Header) (m Message, err error) {
 	if !ok || err != nil || e != nil || ns < 0 {
 		return m, l.refuse(Malformed, "its instant is %q; write <ns>.<step>", text(boundInstant))
 	}
-	m.At = metasim.Instant{Time: metasim.Time(ns), Step: uint32(n)}
-	if m.Sequence, err = strconv.ParseUint(text(boundSequence), 10, 64); err != nil || m.Sequence == 0 {
+	m.at = metasim.Instant{Time: metasim.Time(ns), Step: uint32(n)}
+	if m.first, err = strconv.ParseUint(text(boundSequence), 10, 64); err != nil || m.first == 0 {
 		return m, l.refuse(Malformed, "its sequence number is %q; it counts from 1", text(boundSequence))
+	}
+	if m.number = 1; members > boundMembers {
+		m.number, err = strconv.Atoi(text(boundNumber))
+		if err != nil || m.number < 2 || m.number > maxTogether || m.last() < m.first {
+			return m, l.refuse(Malformed, "it says that it has %q payloads; a message of several has 2 to %d", text(boundNumber), maxTogether)
+		}
 	}
 	return m, nil
 }

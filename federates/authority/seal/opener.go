@@ -15,6 +15,8 @@ type Limits struct {
 	Bytes int
 	// Skew is how far the clocks of two servers may be apart, in ns; 0 in a run, where there is one clock.
 	Skew metasim.Time
+	// AnyOrder: messages may overtake each other, up to 63 numbers behind the last; each is still opened once.
+	AnyOrder bool
 }
 
 const defaultBytes = 1 << 20
@@ -39,26 +41,56 @@ func NewOpener(l Link, to PrivateKey, lookup func(id string) (PublicKey, bool), 
 	return &Opener{link: l, to: to, lookup: lookup, limits: limits}
 }
 
-// Open returns what was sealed. Where it returns an error nothing has changed: a message that arrives damaged may come again.
+// Open returns what was sealed by Seal. Where it returns an error nothing has changed: a message that arrives damaged may come again.
 func (o *Opener) Open(now metasim.Time, sealed []byte) (Message, error) {
+	all, err := o.open(now, sealed, 1)
+	if err != nil {
+		return Message{}, err
+	}
+	return all[0], nil
+}
+
+// OpenAll returns what was sealed by SealAll or by Seal, in order: all that is in a message, or an error, and then nothing has changed.
+func (o *Opener) OpenAll(now metasim.Time, sealed []byte) ([]Message, error) {
+	return o.open(now, sealed, maxTogether)
+}
+
+// open opens a message of at most so many payloads.
+func (o *Opener) open(now metasim.Time, sealed []byte, most int) ([]Message, error) {
 	inner, err := o.verify(now, sealed)
 	if err != nil {
-		return Message{}, err
+		return nil, err
 	}
 	m, err := o.link.readBound(inner.Header)
+	if err == nil && m.number > most {
+		err = o.link.refuse(Malformed, "it has %d payloads, and %d is wanted; open it with OpenAll", m.number, most)
+	}
+	if err == nil {
+		err = o.fits(now, inner.Header.KeyID, m)
+	}
 	if err != nil {
-		return Message{}, err
+		return nil, err
 	}
-	if err := o.fits(now, inner.Header.KeyID, m); err != nil {
-		return Message{}, err
+	plain, err := o.to.decrypt(o.link, inner)
+	if err != nil {
+		return nil, err
 	}
-	if m.Payload, err = o.to.decrypt(o.link, inner); err != nil {
-		return Message{}, err
+	payloads := [][]byte{plain}
+	if m.number > 1 {
+		if payloads, err = o.link.split(plain, m.number); err != nil {
+			return nil, err
+		}
 	}
-	if ahead := m.Sequence - o.last; m.Sequence > o.last {
-		o.last, o.seen = m.Sequence, o.seen<<ahead|1 // a shift by 64 or more gives 0
+	if these := uint64(1)<<m.number - 1; m.last() > o.last {
+		o.last, o.seen = m.last(), o.seen<<(m.last()-o.last)|these // a shift by 64 or more gives 0
+	} else {
+		o.seen |= these << (o.last - m.last())
 	}
-	return m, nil
+	all := make([]Message, m.number)
+	for i := range all {
+		all[i] = Message{m.first + uint64(i), m.at, payloads[i]}
+	}
+	return all, nil
 }
 
 // verify returns the JWE that the sender of the link has signed.
@@ -93,23 +125,28 @@ func (o *Opener) verify(now metasim.Time, sealed []byte) (*jose.JSONWebEncryptio
 }
 
 // fits says why a message of the sender is not for this key, or not for now.
-func (o *Opener) fits(now metasim.Time, id string, m Message) error {
+func (o *Opener) fits(now metasim.Time, id string, m stamp) error {
 	if id != o.to.ID {
 		return o.link.refuse(WrongKey, "it is encrypted to key %q, not to %q; have the sender look up the recipient's key again", id, o.to.ID)
 	}
 	if err := o.to.check(o.link, forEncryption, now, o.limits.Skew); err != nil {
 		return err
 	}
-	if m.At.Time > now.Add(o.limits.Skew) {
-		return o.link.refuse(FromFuture, "it was sealed at %d ns, and it is %d ns (skew %d ns); set the clocks", int64(m.At.Time), int64(now), int64(o.limits.Skew))
+	if m.at.Time > now.Add(o.limits.Skew) {
+		return o.link.refuse(FromFuture, "it was sealed at %d ns, and it is %d ns (skew %d ns); set the clocks", int64(m.at.Time), int64(now), int64(o.limits.Skew))
 	}
-	if m.Sequence > o.last {
+	if m.first > o.last {
 		return nil
 	}
-	if behind := o.last - m.Sequence; behind < 64 && o.seen>>behind&1 == 0 {
-		return o.link.refuse(Reordered, "number %d comes after number %d; send over something that keeps the order", m.Sequence, o.last)
+	for n := m.first; n <= min(m.last(), o.last) && n != 0; n++ { // 0: the numbers end
+		if behind := o.last - n; behind >= 64 || o.seen>>behind&1 == 1 {
+			return o.link.refuse(Replayed, "number %d was opened already, or is far older than %d", n, o.last)
+		}
 	}
-	return o.link.refuse(Replayed, "number %d was opened already, or is far older than %d", m.Sequence, o.last)
+	if o.limits.AnyOrder {
+		return nil
+	}
+	return o.link.refuse(Reordered, "number %d comes after number %d; send over something that keeps the order", m.first, o.last)
 }
 
 // parseJWE reads a JWE in compact form.

@@ -31,7 +31,7 @@ type Link struct {
 
 // A Message is what was sealed.
 type Message struct {
-	Sequence uint64          // from 1, one more with each message of the Link
+	Sequence uint64          // from 1, one more with each payload of the Link
 	At       metasim.Instant // when it was sealed, by the sender's clock
 	Payload  []byte
 }

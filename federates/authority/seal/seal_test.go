@@ -3,6 +3,7 @@ package seal_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -47,9 +48,26 @@ func at(ns int64, step uint32) metasim.Instant {
 	return metasim.Instant{Time: metasim.Time(ns), Step: step}
 }
 
-func sealAll(t require.TestingT, l seal.Link, from, to party, payloads ...string) (all []string) {
+func newSealer(t require.TestingT, l seal.Link, from, to party) *seal.Sealer {
 	s, err := seal.NewSealer(l, from.signs, to.opens.PublicKey)
 	require.NoError(t, err)
+	return s
+}
+
+// together seals payloads as one message.
+func together(t require.TestingT, s *seal.Sealer, ns int64, payloads ...string) string {
+	var all [][]byte
+	for _, p := range payloads {
+		all = append(all, []byte(p))
+	}
+	sealed, err := s.SealAll(at(ns, 0), all)
+	require.NoError(t, err)
+	require.Len(t, sealed, 1)
+	return string(sealed[0])
+}
+
+func sealAll(t require.TestingT, l seal.Link, from, to party, payloads ...string) (all []string) {
+	s := newSealer(t, l, from, to)
 	for i, p := range payloads {
 		b, err := s.Seal(at(int64(10*(i+1)), uint32(i)), []byte(p))
 		require.NoError(t, err)
@@ -98,9 +116,18 @@ func TestEphemeralKeysAreFresh(t *testing.T) {
 
 // Each thing that can be wrong has a reason of its own, and the message that is right opens afterwards.
 func TestRefusals(t *testing.T) {
+	for _, payloads := range [][]string{{"x"}, {"x", "y"}} {
+		t.Run(fmt.Sprint(len(payloads), " together"), func(t *testing.T) { refusals(t, payloads...) })
+	}
+}
+
+func refusals(t *testing.T, payloads ...string) {
 	a, b, c := newParty(t, "sim-a"), newParty(t, "sim-b"), newParty(t, "sim-c")
 	all := publish(a, b, c)
-	good := sealAll(t, ab, a, b, "x")[0]
+	seals := func(l seal.Link, from, to party) string {
+		return together(t, newSealer(t, l, from, to), 10, payloads...)
+	}
+	good := seals(ab, a, b)
 	other := func(change func(*seal.Link)) seal.Link {
 		l := ab
 		change(&l)
@@ -120,12 +147,12 @@ func TestRefusals(t *testing.T) {
 		now   metasim.Time
 		want  seal.Reason
 	}{
-		"another instance":    {sealAll(t, other(func(l *seal.Link) { l.Instance = "run-2" }), a, b, "x")[0], ab, all, 100, seal.WrongInstance},
-		"another channel":     {sealAll(t, other(func(l *seal.Link) { l.Channel = "chat" }), a, b, "x")[0], ab, all, 100, seal.WrongChannel},
-		"another recipient":   {sealAll(t, other(func(l *seal.Link) { l.Recipient = "sim-c" }), a, b, "x")[0], ab, all, 100, seal.WrongRecipient},
-		"swapped sender":      {sealAll(t, ab, stolen, b, "x")[0], ab, all, 100, seal.WrongSender},
-		"sealed by another":   {sealAll(t, other(func(l *seal.Link) { l.Sender = "sim-c" }), a, b, "x")[0], ab, all, 100, seal.WrongSender},
-		"to another key":      {sealAll(t, ab, a, c, "x")[0], ab, all, 100, seal.WrongKey},
+		"another instance":    {seals(other(func(l *seal.Link) { l.Instance = "run-2" }), a, b), ab, all, 100, seal.WrongInstance},
+		"another channel":     {seals(other(func(l *seal.Link) { l.Channel = "chat" }), a, b), ab, all, 100, seal.WrongChannel},
+		"another recipient":   {seals(other(func(l *seal.Link) { l.Recipient = "sim-c" }), a, b), ab, all, 100, seal.WrongRecipient},
+		"swapped sender":      {seals(ab, stolen, b), ab, all, 100, seal.WrongSender},
+		"sealed by another":   {seals(other(func(l *seal.Link) { l.Sender = "sim-c" }), a, b), ab, all, 100, seal.WrongSender},
+		"to another key":      {seals(ab, a, c), ab, all, 100, seal.WrongKey},
 		"unpublished key":     {good, ab, publish(b), 100, seal.UnknownKey},
 		"expired":             {good, ab, bounded(0, 100), 100, seal.Expired},
 		"not yet valid":       {good, ab, bounded(101, 0), 100, seal.NotYetValid},
@@ -139,13 +166,13 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := seal.NewOpener(tc.link, b.opens, tc.books.lookup, seal.Limits{})
-			_, err := o.Open(tc.now, []byte(tc.text))
+			_, err := o.OpenAll(tc.now, []byte(tc.text))
 			require.ErrorIs(t, err, tc.want)
 			var typed *seal.Error
 			require.ErrorAs(t, err, &typed)
 			require.Equal(t, ab, typed.Link)
 			if tc.books[a.signs.ID].Until == 0 && tc.books[a.signs.ID].From == 0 && tc.want != seal.UnknownKey {
-				_, err = o.Open(tc.now, []byte(good))
+				_, err = o.OpenAll(tc.now, []byte(good))
 				require.NoError(t, err, "nothing has changed")
 			}
 		})
@@ -230,20 +257,40 @@ func TestEachFlippedBitIsFound(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What happens to the order of messages is what a plain list of what was opened says.
+// What happens to the order of messages is what a plain list of what was opened says, however many payloads each has.
 func TestOrderIsThatOfAPlainList(t *testing.T) {
 	a, b := newParty(t, "sim-a"), newParty(t, "sim-b")
-	texts := sealAll(t, ab, a, b, strings.Split(strings.Repeat("x", 70), "")...)
+	s := newSealer(t, ab, a, b)
+	type sealed struct {
+		text        string
+		first, last int
+	}
+	var texts []sealed
+	for i := range 70 {
+		size := []int{1, 1, 1, 1, 2, 3, 20}[i%7]
+		first := 1
+		if i > 0 {
+			first = texts[i-1].last + 1
+		}
+		texts = append(texts, sealed{together(t, s, 10, strings.Split(strings.Repeat("x", size), "")...), first, first + size - 1})
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		o := seal.NewOpener(ab, b.opens, publish(a, b).lookup, seal.Limits{})
 		opened, last := map[int]bool{}, 0
-		for _, n := range rapid.SliceOfN(rapid.IntRange(1, len(texts)), 1, 6).Draw(t, "arrivals") {
-			_, err := o.Open(1000, []byte(texts[n-1]))
+		begin := rapid.IntRange(0, len(texts)-1).Draw(t, "begin")
+		near := rapid.IntRange(begin, min(begin+12, len(texts)-1))
+		for _, i := range rapid.SliceOfN(near, 1, 6).Draw(t, "arrivals") {
+			m := texts[i]
+			all, err := o.OpenAll(1000, []byte(m.text))
 			switch {
-			case n > last:
+			case m.first > last:
 				require.NoError(t, err)
-				opened[n], last = true, n
-			case opened[n] || last-n >= 64:
+				require.Len(t, all, m.last-m.first+1)
+				for k := range all {
+					require.Equal(t, seal.Message{Sequence: uint64(m.first + k), At: at(10, 0), Payload: []byte("x")}, all[k])
+				}
+				opened[m.first], last = true, m.last
+			case opened[m.first] || last-m.first >= 64:
 				require.ErrorIs(t, err, seal.Replayed)
 			default:
 				require.ErrorIs(t, err, seal.Reordered)

@@ -130,6 +130,7 @@ type Shard struct {
 	weighed  []balance.Weight
 	planned  bool  // in this round
 	readable int64 // bytes of updates that may be read
+	overdue  []transfer.Envelope
 }
 
 // An entity is what a shard knows of one, its own or another's.

@@ -40,7 +40,7 @@ func (s *Shard) share(now metasim.Time) (out []Packet, asked []transfer.Envelope
 		}
 		envelopes, err := s.sim.Give(now, m.Entity, m.To)
 		if err != nil {
-			continue // it is asked for already
+			continue // it is asked for already, or another server moves it
 		}
 		e.asked, e.claim.Holder = true, s.self // from here on nobody touches it
 		s.Moves = append(s.Moves, Moved{now, m.Entity, m.To})

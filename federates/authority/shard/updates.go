@@ -123,6 +123,7 @@ func (s *Shard) believe(now metasim.Time, sender claim.Index, u *update) {
 	switch verdict {
 	case claim.Accept:
 		s.accept(n, sender, u)
+		s.lend(now, e)
 	case claim.Confirm:
 		s.Counts.Taken++
 		first := !e.claim.Confirmed
@@ -132,6 +133,15 @@ func (s *Shard) believe(now metasim.Time, sender claim.Index, u *update) {
 		}
 	case claim.Refuse:
 		s.Counts.Late++
+	}
+}
+
+// lend tells the Simserver whether a guest moves an entity: while it does, the entity is not handed over. What is overdue is, before the next update is believed.
+func (s *Shard) lend(now metasim.Time, e *entity) {
+	if e.owner == s.self {
+		guest := e.claim.Authority != s.self && e.claim.Authority != claim.Default
+		s.overdue = append(s.overdue, s.sim.Lend(now, e.name, guest)...)
+		s.handedOver(now)
 	}
 }
 

@@ -59,7 +59,8 @@ type Simserver struct {
 	cfg     SimConfig
 	held    map[string]*State    // by entity; iterated in order
 	known   map[string]Sequence  // the newest epoch of each entity; looked up, never iterated
-	granted map[string][]Message // grants that came before the entity did; looked up, never iterated
+	granted map[string][]Message // grants that came before the entity did, or while it is lent; looked up, never iterated
+	lent    map[string]bool      // entities that others move; looked up, never iterated
 	unsure  []unsure             // in the order in which they were said first
 	counted uint64               // requests
 }
@@ -82,11 +83,17 @@ func (e *HeldError) Error() string {
 
 // NewSimserver makes a simulation server without entities.
 func NewSimserver(cfg SimConfig) *Simserver {
-	return &Simserver{cfg: cfg, held: map[string]*State{}, known: map[string]Sequence{}, granted: map[string][]Message{}}
+	return &Simserver{cfg: cfg, held: map[string]*State{}, known: map[string]Sequence{}, granted: map[string][]Message{}, lent: map[string]bool{}}
 }
 
 // Own gives the server an entity at the beginning, in the state that all begin with.
 func (s *Simserver) Own(entity string) { s.held[entity], s.known[entity] = &State{}, 0 }
+
+// OwnSince gives the server an entity whose ownership has a number, at the beginning.
+func (s *Simserver) OwnSince(entity string, epoch Sequence) {
+	s.Own(entity)
+	s.known[entity] = epoch
+}
 
 // Held returns the entities that it owns, in order.
 func (s *Simserver) Held() []string { return slices.Sorted(maps.Keys(s.held)) }
@@ -94,8 +101,12 @@ func (s *Simserver) Held() []string { return slices.Sorted(maps.Keys(s.held)) }
 // Owns reports whether it owns an entity.
 func (s *Simserver) Owns(entity string) bool { return s.held[entity] != nil }
 
-// Set replaces the state of an entity that it owns: what it is from the steps on that it says.
-func (s *Simserver) Set(entity string, state State) { s.held[entity] = state.clone() }
+// Set replaces the state of an entity that it owns: what it is from the steps on that it says. Where it does not own the entity nothing changes.
+func (s *Simserver) Set(entity string, state State) {
+	if s.held[entity] != nil {
+		s.held[entity] = state.clone()
+	}
+}
 
 // State returns the state of an entity that it owns, at an instant.
 func (s *Simserver) State(entity string, at metasim.Time) State {
@@ -112,6 +123,8 @@ func (s *Simserver) Give(now metasim.Time, entity, to string) ([]Envelope, error
 		return nil, &HeldError{s.cfg.Name, entity, "it owns it"}
 	case s.asks(entity):
 		return nil, &HeldError{s.cfg.Name, entity, "it has asked, and waits"}
+	case s.lent[entity]:
+		return nil, &HeldError{s.cfg.Name, entity, "another server moves it; wait until it rests"}
 	case s.cfg.Home == "":
 		s.counted++
 		return s.giveDirectly(now, &Message{Requester: s.cfg.Name, ID: s.counted, Entity: entity, Owner: to, Epoch: s.known[entity].Next(), Confirm: true}), nil
@@ -212,8 +225,7 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 		if s.cfg.Master == Silent {
 			return nil, nil
 		}
-		a := Message{Kind: Answer, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Epoch: m.Epoch, Yes: s.cfg.Master == Yes, Route: back(&m)}
-		return []Envelope{onward(s.cfg.Name, a)}, nil
+		return []Envelope{s.Reply(&m, s.cfg.Master == Yes)}, nil
 	case Answer:
 		return s.answered(now.Time, from, &m)
 	case Grant:
@@ -230,6 +242,11 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 		return nil, nil
 	}
 	return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "a simulation server takes questions, answers, grants, refusals and handovers"}
+}
+
+// Reply is what this server, as the master, answers to a Question.
+func (s *Simserver) Reply(q *Message, yes bool) Envelope {
+	return onward(s.cfg.Name, Message{Kind: Answer, Requester: q.Requester, ID: q.ID, Entity: q.Entity, Epoch: q.Epoch, Yes: yes, Route: back(q)})
 }
 
 func (s *Simserver) refused(from string, m *Message) error {
@@ -256,10 +273,12 @@ func (s *Simserver) grant(now metasim.Time, m *Message) []Envelope {
 	}
 	known, ok := s.known[m.Entity]
 	switch {
-	case s.held[m.Entity] != nil && m.Epoch == known.Next():
+	case s.held[m.Entity] != nil && m.Epoch == known.Next() && !s.lent[m.Entity]:
 		return s.handOver(now, m)
 	case !ok || m.Epoch.NewerThan(known):
-		s.granted[m.Entity] = append(s.granted[m.Entity], *m)
+		if !slices.ContainsFunc(s.granted[m.Entity], func(g Message) bool { return g.Epoch == m.Epoch }) {
+			s.granted[m.Entity] = append(s.granted[m.Entity], *m)
+		}
 		return nil
 	}
 	for _, u := range s.unsure {
@@ -270,10 +289,36 @@ func (s *Simserver) grant(now metasim.Time, m *Message) []Envelope {
 	return nil
 }
 
+// Lend says whether another server moves an entity that this one owns. What is granted meanwhile is done when it is lent no more: else who moves it and who
+// owns it next would both compute it.
+func (s *Simserver) Lend(now metasim.Time, entity string, lent bool) []Envelope {
+	if lent {
+		s.lent[entity] = true
+		return nil
+	}
+	delete(s.lent, entity)
+	return s.overdue(now, entity)
+}
+
+// overdue hands an entity over as was granted before that could be done.
+func (s *Simserver) overdue(now metasim.Time, entity string) (out []Envelope) {
+	grants := s.granted[entity]
+	delete(s.granted, entity)
+	for i := range grants {
+		if s.held[entity] != nil && grants[i].Epoch == s.known[entity].Next() && !s.lent[entity] {
+			out = append(out, s.handOver(now, &grants[i])...)
+		} else if grants[i].Epoch.NewerThan(s.known[entity]) {
+			s.granted[entity] = append(s.granted[entity], grants[i])
+		}
+	}
+	return out
+}
+
 // handOver ends this server's right to change an entity. From here on it is with the message.
 func (s *Simserver) handOver(now metasim.Time, m *Message) []Envelope {
 	state := s.State(m.Entity, now)
 	delete(s.held, m.Entity)
+	delete(s.lent, m.Entity)
 	s.Given = append(s.Given, m.Entity)
 	s.known[m.Entity] = m.Epoch
 	o := Message{
@@ -298,16 +343,7 @@ func (s *Simserver) takeOver(now metasim.Instant, m *Message) (out []Envelope) {
 	s.held[m.Entity], s.known[m.Entity] = m.State.clone(), m.Epoch
 	s.sure(s.answers(m))
 	s.Effects = append(s.Effects, Effective{m.Entity, m.Epoch, now})
-	grants := s.granted[m.Entity]
-	delete(s.granted, m.Entity)
-	for i := range grants {
-		if s.held[m.Entity] != nil && grants[i].Epoch == m.Epoch.Next() {
-			out = append(out, s.handOver(now.Time, &grants[i])...)
-		} else if grants[i].Epoch.NewerThan(s.known[m.Entity]) {
-			s.granted[m.Entity] = append(s.granted[m.Entity], grants[i])
-		}
-	}
-	return out
+	return append(out, s.overdue(now.Time, m.Entity)...)
 }
 
 // Wake is when something is to be said again, or given up; metasim.Forever if nothing is.

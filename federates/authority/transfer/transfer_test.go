@@ -9,143 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"metasim/internal/pq"
 	"metasim/metasim"
 )
 
 const ms = metasim.Millisecond
-
-// A network carries messages between servers: each takes some time, and may be lost or doubled until it is healed.
-type network struct {
-	t        *testing.T
-	now      metasim.Instant
-	order    uint64
-	flying   pq.Queue[flight]
-	homes    map[string]*Homeserver
-	sims     map[string]*Simserver
-	names    []string
-	draw     *rand.Rand // nil: nothing is lost, and each message takes 10 ms
-	healed   metasim.Time
-	carried  int
-	watch    func()
-	entities []string
-}
-
-type flight struct {
-	due   metasim.Time
-	order uint64
-	from  string
-	to    string
-	m     []byte
-}
-
-func newNetwork(t *testing.T, draw *rand.Rand) *network {
-	n := &network{t: t, draw: draw, homes: map[string]*Homeserver{}, sims: map[string]*Simserver{}, watch: func() {}}
-	n.flying.Less = func(a, b *flight) bool { return a.due < b.due || a.due == b.due && a.order < b.order }
-	return n
-}
-
-func (n *network) home(cfg HomeConfig) *Homeserver {
-	n.homes[cfg.Name], n.names = NewHomeserver(cfg), append(n.names, cfg.Name)
-	return n.homes[cfg.Name]
-}
-
-func (n *network) sim(cfg SimConfig) *Simserver {
-	cfg.Step = ms
-	n.sims[cfg.Name], n.names = NewSimserver(cfg), append(n.names, cfg.Name)
-	return n.sims[cfg.Name]
-}
-
-func (n *network) send(from string, out []Envelope, err error) {
-	require.NoError(n.t, err)
-	for _, e := range out {
-		b, err := Encode(&e.Message)
-		require.NoError(n.t, err)
-		copies, takes := 1, 10*ms
-		if n.draw != nil {
-			takes = metasim.Time(1+n.draw.Int64N(20)) * ms
-			if n.now.Time < n.healed {
-				switch k := n.draw.IntN(10); {
-				case k < 3:
-					copies = 0
-				case k < 5:
-					copies = 2
-				}
-			}
-		}
-		for range copies {
-			n.order++
-			n.flying.Push(flight{n.now.Time + takes, n.order, from, e.To, b})
-			if n.draw != nil {
-				takes += metasim.Time(n.draw.Int64N(40)) * ms
-			}
-		}
-	}
-	n.watch()
-}
-
-// run carries messages until nothing is on its way, and nobody waits to say anything again.
-func (n *network) run() {
-	for steps := 0; ; steps++ {
-		require.Less(n.t, steps, 100_000, "it does not end")
-		wake, who := metasim.Forever, ""
-		for _, name := range n.names {
-			at := metasim.Forever
-			if h := n.homes[name]; h != nil {
-				at = h.Wake()
-			} else {
-				at = n.sims[name].Wake()
-			}
-			if at < wake {
-				wake, who = at, name
-			}
-		}
-		switch f := n.flying.First(); {
-		case f != nil && f.due <= wake:
-			n.now = metasim.At(max(f.due, n.now.Time))
-			n.deliver(n.flying.Pop())
-		case who != "":
-			n.now = metasim.At(max(wake, n.now.Time)) // requests may have come later
-			if h := n.homes[who]; h != nil {
-				n.send(who, h.Tick(n.now.Time), nil)
-			} else {
-				n.send(who, n.sims[who].Tick(n.now.Time), nil)
-			}
-		default:
-			return
-		}
-	}
-}
-
-func (n *network) deliver(f flight) {
-	m, err := Decode(f.m)
-	require.NoError(n.t, err)
-	n.carried++
-	var out []Envelope
-	if h := n.homes[f.to]; h != nil {
-		out, err = h.Receive(n.now.Time, f.from, m)
-	} else {
-		out, err = n.sims[f.to].Receive(n.now, f.from, m)
-	}
-	n.send(f.to, out, err)
-}
-
-// holders are the servers that own an entity.
-func (n *network) holders(entity string) (all []string) {
-	for _, name := range n.names {
-		if s := n.sims[name]; s != nil && slices.Contains(s.Held(), entity) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-// without is the state of an entity that nobody ever handed over.
-func without(until metasim.Time) State {
-	var s State
-	s.Integrate(until, ms)
-	return s
-}
 
 var seeds = flag.Int("seeds", 500, "how many seeds TestOneOwner tries")
 
@@ -156,7 +23,7 @@ func TestOneOwner(t *testing.T) {
 	for seed := range *seeds {
 		draw := rand.New(rand.NewPCG(uint64(seed), 7))
 		n := newNetwork(t, draw)
-		n.healed = metasim.Second
+		n.healed, n.stored = metasim.Second, seed%2 == 1
 		sims := []string{"a", "b", "c"}
 		n.entities = []string{"ball", "cube"}
 		home := n.home(HomeConfig{Name: "home", Neighbours: sims, Patience: 200 * ms})
@@ -190,7 +57,7 @@ func TestOneOwner(t *testing.T) {
 		n.run()
 		for _, e := range n.entities {
 			holders := n.holders(e)
-			r, _ := home.Record(e)
+			r, _ := n.homes["home"].Record(e)
 			require.Equal(t, []string{r.Owner}, holders, "seed %d: %s", seed, e)
 			require.Equal(t, without(n.now.Time+ms), n.sims[r.Owner].State(e, n.now.Time+ms), "seed %d: %s", seed, e)
 			moved += int(r.Epoch)
