@@ -88,7 +88,7 @@ func (c *cleaning) clean(root string) (*cleaned, error) {
 		case !e.IsDir() || errors.Is(err, fs.ErrNotExist): // no run; of a symbolic link the target may be anything
 		case err != nil:
 			done.Unreadable = append(done.Unreadable, dir)
-		case r.Killed() || monitor.GoesOn(dir):
+		case r.CanGoOn() || monitor.GoesOn(dir):
 			done.Kept = append(done.Kept, dir)
 		default:
 			byScenario[r.Manifest.Scenario] = append(byScenario[r.Manifest.Scenario], r)
@@ -145,7 +145,7 @@ func (d *cleaned) print(std streams, asJSON bool) error {
 		fmt.Fprintf(std.out, "%s %s\n", done, dir)
 	}
 	for _, dir := range d.Kept {
-		fmt.Fprintf(std.out, "kept %s: it still goes on, or was cut off: then metasim resume continues it\n", dir)
+		fmt.Fprintf(std.out, "kept %s: it still goes on, or was cut off or stopped: then metasim resume continues it\n", dir)
 	}
 	for _, dir := range d.Unreadable {
 		fmt.Fprintf(std.out, "kept %s: its manifest cannot be read; metasim fsck %s says why\n", dir, dir)

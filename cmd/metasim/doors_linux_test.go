@@ -172,8 +172,8 @@ func ownTokens(t *testing.T, transport string) {
 	}
 	refused(tokens["ponger"], `client "pinger" has not its own join token`)
 	if transport == "quic" {
-		refused("guessed", "bad certificate")
-		refused("", "bad certificate")
+		refused("guessed", "certificate, which follows from its join token; give METASIM_TOKEN")
+		refused("", "certificate, which follows from its join token; give METASIM_TOKEN")
 	} else {
 		refused("guessed", `client "pinger" has not its own join token`)
 	}

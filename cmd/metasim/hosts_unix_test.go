@@ -3,15 +3,18 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"metasim/internal/testprogram"
@@ -67,6 +70,38 @@ func TestHosts(t *testing.T) {
 		require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"a", "b"}, Exit: "ended"}, {Name: "n2", Clients: []string{"c", "d"}, Exit: "ended"}}, there.Hosts)
 		require.Equal(t, "c | this is n2\n", s.metasim("logs", transport, "c").out)
 	}
+}
+
+// Who waits for whom is said with the hosts of both, and how long a message takes there and back.
+func TestHostsHoldOneAnother(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.Replace(strings.ReplaceAll(`name: pairs
+until: 1h
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, run: [sh, -c, "printf %s $$ >b.pid; exec \"$0\" client echo --with in=A --with out=B", BIN]}
+  - {name: c, model: echo, with: {in: B, out: C}}
+  - {name: d, model: sink, with: {channels: [C]}}
+links: [{delay: 1ms}]
+`, "BIN", s.program), "until: 1h", "until: 10h", 1))
+	path := s.hosts()
+	p := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", "r")
+	pid := p.appears(filepath.Join(s.dir, "b.pid"))
+	require.Eventually(t, func() bool { return joined(t, filepath.Join(s.dir, "r")) == 4 }, patience/2, 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }() // it is killed before, mostly
+	const away = `host n%d, [0-9.]+ m?s there and back`
+	want := regexp.MustCompile(`^c at .* waits for b: .* \(from ` + fmt.Sprintf(away, 1) + ` to ` + fmt.Sprintf(away, 2) + `\); b at .* on ` + fmt.Sprintf(away, 1) + `, connected by quic`)
+	said := ""
+	if !assert.Eventually(t, func() bool {
+		said = s.metasim("why", "c", "--run", "r").out
+		return want.MatchString(said)
+	}, patience/2, 100*time.Millisecond) {
+		require.Regexp(t, want, said)
+	}
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 1, p.wait().status)
+	s.clean()
 }
 
 // The scenario says who shares a host, or an earlier run does, by its messages.

@@ -80,7 +80,7 @@ func printLogs(ctx context.Context, r *record.Run, clients []string, follow, asJ
 	var readers []*logReader
 	for _, client := range clients {
 		for _, stream := range []string{"stdout", "stderr"} {
-			readers = append(readers, &logReader{logLine: logLine{Client: client, Stream: stream}, name: client + "." + stream, print: print})
+			readers = append(readers, &logReader{logLine: logLine{Client: client, Stream: stream}, name: output.Name(client) + "." + stream, print: print})
 		}
 	}
 	for {

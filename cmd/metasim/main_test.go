@@ -28,14 +28,15 @@ func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 type stage struct {
 	*testing.T
 	dir, temp string
-	program   string // metasim
+	program   string        // metasim
+	patience  time.Duration // for each program
 }
 
 // newStage makes a stage, and lets the test run beside others: most of them wait for processes. Metasim is that which ships.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	t.Parallel()
-	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t), program: testprogram.Shipped(t)}
+	return &stage{T: t, dir: t.TempDir(), temp: shortdir.Make(t), program: testprogram.Shipped(t), patience: patience}
 }
 
 // raced makes a stage in which metasim is this test binary, so that the race detector watches it. It takes several times as long: it is for tests in which
@@ -64,7 +65,7 @@ type ending struct {
 	out, err string
 }
 
-// patience is how long any of these programs may take: a hang is a failure, with what was said until then.
+// patience is how long any of these programs may take, where its test says nothing else: a hang is a failure, with what was said until then.
 const patience = 2 * time.Minute
 
 // metasim runs metasim to its end, and sees that it leaves no temporary file.
@@ -115,7 +116,7 @@ func isForTests(entry string) bool {
 
 func (s *stage) start(env []string, args ...string) *running {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	p := &running{stage: s, cmd: exec.CommandContext(ctx, s.program, args...), args: args, cancel: cancel}
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(append(slices.DeleteFunc(os.Environ(), isForTests), s.environment()...), env...)

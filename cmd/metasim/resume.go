@@ -12,10 +12,11 @@ func newResume(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN_DIR",
 		Short: "Go on with a run that was cut off, as metasim or its host died",
-		Long: "Go on with a run that was cut off: metasim was killed, or its host went down. What the journal has of the run is done\n" +
-			"again by the dispatcher alone. Then the clients that had not left are started again; each is given again what it was\n" +
-			"given, must send again what it sent, and takes part from there on. The run ends with the digests of a run that was\n" +
-			"not cut off. A client from outside that has survived comes back by itself, to the same address; one that has not, or is written in another\n" +
+		Long: "Go on with a run that was cut off: metasim was killed, or its host went down; or a signal has stopped it, or the end of\n" +
+			"its hosts, as the time limit of a cluster. What the journal has of the run is done again by the dispatcher alone. Then\n" +
+			"the clients that had not left are started again; each is given again what it was given, must send again what it sent,\n" +
+			"and takes part from there on. The run ends with the digests of a run that was not cut off. A client from outside that has\n" +
+			"survived comes back by itself, to the same address; one that has not, or is written in another\n" +
 			"language than Go, has to be started again: the address is printed.\n\n" + outcomeHelp,
 		Example: "  metasim resume runs/arm-3",
 		Args:    exactly(1, "one run directory"),

@@ -55,6 +55,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.how.NoJournal, "no-journal", false, "keep no journal: the digest is all that is left, with nothing to log, replay, diff or report")
 	flags.BoolVar(&f.how.Durable, "durable", false, "have the journal reach the disk before its effects reach a client of another process; without it the journal\n"+
 		"follows about every 50 ms")
+	flags.BoolVar(&f.how.Nested, "nested", false, "give each scenario inside the scenario (model: scenario) a dispatcher of its own, as a run that is nested in this one; the results are the same")
 	flags.BoolVar(&f.how.KeepEnv, "keep-env", false, "record the values of env, which may be secrets; without them, a replay takes them from its own environment")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	flags.BoolVar(&f.how.Strict, "strict", false, "end the run, as soon as all clients have joined, if a subscription matches no channel, or nobody subscribes to a\n"+
@@ -146,6 +147,14 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		return f.refused(none, badUsage(err), std)
 	}
 	o.Command = commandLine(cmd, file)
+	if again, err := startedAgain(sc, &o); err != nil {
+		return f.refused(none, failed(err), std)
+	} else if again != nil {
+		return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
+			return takeOver(cmd.Context(), again, o)
+		})
+	}
+	o.Idle = idle(sc)
 	return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
 		return run.Scenario(cmd.Context(), sc, o)
 	})
@@ -312,6 +321,9 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	}
 	printDigests(w, o.Digest, o.SendsDigest, o.ResultsDigest)
 	fmt.Fprintf(w, "run: %s\n", o.RunDir)
+	if o.Resumable {
+		fmt.Fprintf(w, "it was stopped, and goes on with: metasim resume %s\n", o.RunDir)
+	}
 }
 
 // printDigests prints what proves a run: of what was delivered, of all that was sent, and of the results.

@@ -3,9 +3,11 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +17,6 @@ import (
 
 	"metasim/internal/testcluster"
 	"metasim/internal/testprogram"
-	"metasim/run"
 )
 
 var allOnSlurm = flag.Bool("slurm", false, "run every shipped scenario on 1, 2 and 4 hosts of a cluster: some minutes")
@@ -42,12 +43,6 @@ links: [{delay: 1ms}]
 // paced is the scenario for so long that something may happen meanwhile.
 func paced(onExit, until string) string {
 	return strings.ReplaceAll(strings.Replace(fourClients, "until: 1s", "rate: 1\nuntil: "+until, 1), "WHAT", onExit)
-}
-
-// outcome reads what metasim run --json printed.
-func (e ending) outcome(t require.TestingT) (o run.Outcome) {
-	e.object(t, &o)
-	return o
 }
 
 // A run on a cluster is the run that it is on this host, over any number of hosts, in a job of its own or in one that is there. Nothing is left of it, and no
@@ -204,11 +199,14 @@ func TestSlurmFaults(t *testing.T) {
 // A sweep on a cluster comes to the table of a sweep on this host, each run once, though workers are killed and a host is lost.
 func TestSlurmSweep(t *testing.T) {
 	s := newStage(t)
-	s.file("s.yaml", strings.Replace(swept, "to: 100", "to: 300", 1))
+	s.file("s.yaml", strings.Replace(swept, "to: 100", "to: 600", 1))
 	require.Zero(t, s.metasim("sweep", "s.yaml", "--out", "here", "--progress", "none").status)
 	c := s.cluster(4)
 	p := s.start(nil, "sweep", "s.yaml", "--launch", "slurm", "--workers", "8", "--out", "there", "--json", "--silence", "3s")
-	require.Eventually(t, func() bool { return s.lines("there/results.jsonl") > 10 }, patience/2, time.Millisecond)
+	works := func(host int) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(c.Processes(host))), func(line string) bool { return strings.HasSuffix(line, " sweep worker") })
+	}
+	require.Eventually(t, func() bool { return works(1) && works(4) && s.lines("there/results.jsonl") > 10 }, patience/2, time.Millisecond)
 	killed := 0
 	for pid, line := range c.Processes(1) {
 		if strings.HasSuffix(line, " sweep worker") && syscall.Kill(pid, syscall.SIGKILL) == nil {
@@ -216,7 +214,7 @@ func TestSlurmSweep(t *testing.T) {
 		}
 	}
 	c.Lose(4)
-	require.Less(t, s.lines("there/results.jsonl"), 300, "the faults came in time")
+	require.Less(t, s.lines("there/results.jsonl"), 600, "the faults came in time")
 	e := p.wait()
 	require.Zero(t, e.status, e.err)
 	require.Positive(t, killed)
@@ -225,11 +223,11 @@ func TestSlurmSweep(t *testing.T) {
 	require.Equal(t, s.digests("here"), s.digests("there"))
 	var st sweepOutcome
 	s.metasim("sweep", "status", "there", "--json").object(t, &st)
-	require.Equal(t, []int{300, 0, 0}, []int{st.Done, st.Failed, len(st.Poison)})
+	require.Equal(t, []int{600, 0, 0}, []int{st.Done, st.Failed, len(st.Poison)})
 	c.Empty()
 }
 
-// Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts: with -slurm; else the smallest one.
+// Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts, placed in three ways: with -slurm; else the smallest one.
 func TestSlurmEveryScenario(t *testing.T) {
 	s := newStage(t)
 	which := "ping-pong"
@@ -243,11 +241,13 @@ func TestSlurmEveryScenario(t *testing.T) {
 	for _, file := range shipped {
 		file, err := filepath.Abs(file)
 		require.NoError(t, err)
-		want := s.metasim("run", file, "--json", "--no-journal").outcome(t)
+		here := filepath.Join(s.dir, filepath.Base(file)+".here")
+		want := s.metasim("run", file, "--json", "--out", here).outcome(t)
 		for _, nodes := range []string{"1", "2", "4"} {
-			for _, pack := range []string{"0", "3"} {
-				out := s.metasim("run", file, "--json", "--no-journal", "--launch", "slurm", "--nodes", nodes, "--pack", pack).outcome(t)
-				require.Equal(t, want.Digests, out.Digests, "%s on %s hosts", file, nodes)
+			for _, placed := range [][]string{nil, {"--pack", "3"}, {"--placement-from", here}} {
+				args := append([]string{"run", file, "--json", "--no-journal", "--launch", "slurm", "--nodes", nodes}, placed...)
+				out := s.metasim(args...).outcome(t)
+				require.Equal(t, want.Digests, out.Digests, "%s on %s hosts, %v", file, nodes, placed)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,6 +75,40 @@ func TestSlurmFake(t *testing.T) {
 
 	env = []string{path, "SLURM_JOB_ID=9", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=1,x"}
 	require.Contains(t, start().err, `SLURM_TASKS_PER_NODE is "1,x", for 2 hosts`)
+}
+
+// A job that Slurm starts again goes on with its run, once its copy before does not write that any more.
+func TestSlurmStartsAgain(t *testing.T) {
+	s := newStage(t)
+	s.file("f.yaml", strings.Replace(fakeClients, "links:", "rate: 1\nlinks:", 1))
+	path := s.fakeSlurm()
+	here := s.metasim("run", "f.yaml", "--set", "rate=0", "--json").outcome(t)
+	begin := func(restarts string, args ...string) *running {
+		env := []string{path, "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=1(x2)", "SLURM_RESTART_COUNT=" + restarts}
+		return s.start(env, append([]string{"run", "f.yaml", "--launch", "slurm", "--json", "--out", "r"}, args...)...)
+	}
+	before := begin("1") // nothing is there yet: it begins
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "r", "journal"))
+		return err == nil && joined(t, filepath.Join(s.dir, "r")) == 2
+	}, patience/2, 10*time.Millisecond)
+	again := begin("2")
+	require.Eventually(t, func() bool { return strings.Contains(again.err.String(), "its copy before still writes the run") }, patience/2, 10*time.Millisecond)
+	require.NoError(t, before.cmd.Process.Kill())
+	require.Equal(t, -1, before.wait().status, "it was killed while it ran")
+	require.Equal(t, here.Digests, again.wait().outcome(t).Digests)
+	ended := begin("3").wait()
+	require.Zero(t, ended.status, ended.err)
+	require.Equal(t, here.Digests, ended.outcome(t).Digests, "the copy before has ended it")
+	require.Contains(t, begin("3", "--seed", "9").wait().err, "r has a run of another scenario")
+	require.Contains(t, begin("0").wait().err, "r is not empty")
+	s.clean()
+}
+
+// outcome reads what metasim run --json printed.
+func (e ending) outcome(t require.TestingT) (o run.Outcome) {
+	e.object(t, &o)
+	return o
 }
 
 const fakeClients = `name: two

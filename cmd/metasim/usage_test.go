@@ -49,6 +49,7 @@ func TestUsage(t *testing.T) {
 		{"run p.yaml --ready-file r", 2, []string{"--ready-file", "clients from outside"}},
 		{"run p.yaml --listen x", 2, []string{"--listen", "clients from outside"}},
 		{"run p.yaml --transport tcp --listen nonsense", 1, []string{"clients cannot join", "host"}},
+		{"serve p.yaml --listen tcp://127.0.0.1:0", 1, []string{"clients cannot join: tcp://127.0.0.1:0 names a transport: use --transport tcp --listen 127.0.0.1:0"}},
 		{"run p.yaml --transport unix --listen no/such/dir", 1, []string{"clients cannot join", "directory"}},
 		{"serve p.yaml --transport mem", 2, []string{"transport mem", "unix, tcp, tls, quic, shm"}},
 		{"verify", 2, []string{"one file, of a scenario or of a world"}},

@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/internal/golden"
 	"metasim/run"
 )
 
@@ -59,6 +61,7 @@ var worldSteps = flag.Int("world-steps", 400, "how many steps TestAnyNumberOverA
 func TestAnyNumberOverAnyTransport(t *testing.T) {
 	s := newStage(t)
 	s.file("w.sdf", rollingOver(16, 5))
+	s.patience = max(patience, time.Duration(*worldSteps)*100*time.Millisecond)
 	runners, transports := "2,8", "mem,shm"
 	if *worldSteps >= 10000 {
 		runners, transports = "1,2,3,8", strings.Join(run.Transports, ",")
@@ -81,6 +84,11 @@ func TestAnyNumberOverAnyTransport(t *testing.T) {
 		require.Len(t, v.Runs, 1+4*len(run.Transports))
 		assert.GreaterOrEqual(t, v.Runs[len(v.Runs)-1].Handovers, uint64(200))
 	}
+}
+
+// The world of TestAnyNumberOverAnyTransport is a file too, for whoever wants to run it.
+func TestTheWorldThatRolls(t *testing.T) {
+	golden.Equal(t, "../../federates/levels/testdata/rolling.sdf", rollingOver(16, 5)+"\n")
 }
 
 // Where texts begin to differ, by line.

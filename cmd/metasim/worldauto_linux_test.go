@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -38,8 +39,35 @@ func TestSecondariesComeAndGo(t *testing.T) {
 	alone := s.metasim(append(args, "--hashes", "alone", "--out", "a")...)
 	require.Zero(t, alone.status, alone.err)
 	p := s.start(nil, append(args, "--hashes", "auto", "--out", "b", "--secondaries", "auto:3", "--rate", "10")...)
+	e := s.comesAndGoes(p)
+	assert.Empty(t, e.err)
+	assert.Equal(t, s.read("alone"), s.read("auto"))
+	assert.Contains(t, e.out, `"runners":[{"name":"secondary-1","steps":2000,`)
+	assert.Regexp(t, `{"name":"secondary-3","steps":\d{2,3},"performers":\[\],"levels":\[\]}`, e.out)
+	assert.Contains(t, e.out, `"starts":3,"retires":2`)
+
+	var hash struct {
+		StateHash string `json:"state_hash"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(alone.out), &hash))
+	s.file("s.yaml", `name: gathering
+rate: 10
+clients:
+  - {name: world, model: world, with: {file: w.sdf, iterations: 2000, policy: gz, secondaries: [secondary-1, secondary-2, secondary-3], auto: true}}
+  - {name: secondary-1, model: world-secondary, on_exit: restart, checkpoint: 1s}
+  - {name: secondary-2, model: world-secondary}
+  - {name: secondary-3, model: world-secondary, on_exit: restart, checkpoint: 1s}
+`)
+	p = s.start(nil, "run", "s.yaml", "--transport", "unix", "--json")
+	assert.NotZero(t, p.processOf("secondary-2", 0), "its process may not be started again, so it has one from the start")
+	e = s.comesAndGoes(p)
+	assert.Contains(t, e.out, fmt.Sprintf(`"state_hash":%q`, hash.StateHash))
+}
+
+// comesAndGoes waits for the end of a run in which the third secondary has a process, and loses it before the end.
+func (s *stage) comesAndGoes(p *running) ending {
 	pid := p.processOf("secondary-3", 0)
-	require.NotZero(t, pid, "the third secondary never had a process")
+	require.NotZero(s, pid, "the third secondary never had a process")
 	gone := func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 		return err != nil
@@ -47,14 +75,10 @@ func TestSecondariesComeAndGo(t *testing.T) {
 	for p.running() && !gone() {
 		<-time.After(time.Millisecond)
 	}
-	assert.True(t, p.running(), "the third secondary had its process to the end of the run")
+	assert.True(s, p.running(), "the third secondary had its process to the end of the run")
 	e := p.wait()
-	require.Zero(t, e.status, e.err)
-	assert.Empty(t, e.err)
-	assert.Equal(t, s.read("alone"), s.read("auto"))
-	assert.Contains(t, e.out, `"runners":[{"name":"secondary-1","steps":2000,`)
-	assert.Regexp(t, `{"name":"secondary-3","steps":\d{2,3},"performers":\[\],"levels":\[\]}`, e.out)
-	assert.Contains(t, e.out, `"starts":3,"retires":2`)
+	require.Zero(s, e.status, e.err)
+	return e
 }
 
 // A world is paused, stepped and let go on as any run, with all that move its models, and has the same states, also across a reset. A step is one of the world, and while it is paused its secondaries, which are processes, compute nothing.

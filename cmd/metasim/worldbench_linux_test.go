@@ -19,8 +19,8 @@ import (
 	"metasim/internal/testprogram"
 )
 
-// piles is a world of so many piles of 27 boxes, each in a level of its own and far from the others: contacts are the work.
-func piles(n int) string {
+// piles is a world of so many piles of boxes, each as wide, deep and high as the side says, in a level of its own and far from the others: contacts are the work.
+func piles(n, side int) string {
 	var b strings.Builder
 	b.WriteString(`<sdf version="1.9"><world name="piles"><gravity>0 0 -9.8</gravity><physics name="5ms" type="ignored"><max_step_size>0.005</max_step_size></physics>
 <plugin filename="f" name="gz::sim::systems::Physics"/>
@@ -28,10 +28,10 @@ func piles(n int) string {
 	plan := ""
 	for k := range n {
 		refs := ""
-		for m := range 27 {
+		for m := range side * side * side {
 			name := fmt.Sprintf("box%d_%d", k, m)
 			fmt.Fprintf(&b, `<model name="%s"><pose>%g %g %g 0 0 0</pose><link name="l"><inertial><mass>1</mass><inertia><ixx>0.16</ixx><iyy>0.16</iyy><izz>0.16</izz></inertia></inertial>
-<collision name="c"><geometry><box><size>1 1 1</size></box></geometry></collision></link></model>`, name, float64(100*k)+1.02*float64(m%3), 1.02*float64(m/3%3), 0.5+1.01*float64(m/9))
+<collision name="c"><geometry><box><size>1 1 1</size></box></geometry></collision></link></model>`, name, float64(100*k)+1.02*float64(m%side), 1.02*float64(m/side%side), 0.5+1.01*float64(m/side/side))
 			if refs += "<ref>" + name + "</ref>"; m == 0 {
 				refs = ""
 				plan += fmt.Sprintf(`<performer name="p%d"><ref>%s</ref><geometry><box><size>2 2 2</size></box></geometry></performer>`, k, name)
@@ -81,11 +81,17 @@ func watchTicks(b *testing.B, cmd *exec.Cmd) (out worldOutcome, own float64, sec
 }
 
 // Four piles with one secondary and with two, in turn, each in a process of its own. Speedup is the ratio of steps in a second, which means nothing on a machine that does something else. Processor is the same
-// ratio of what processors have to do one after the other: the world, and the slower secondary, their start included.
+// ratio of what processors have to do one after the other: the world, and the slower secondary, their start included. Piles of more boxes are more work for secondaries, and little more for the world.
 func BenchmarkSecondaries(b *testing.B) {
+	for _, side := range []int{3, 4} {
+		b.Run(fmt.Sprintf("boxes=%d", side*side*side), func(b *testing.B) { benchmarkSecondaries(b, side) })
+	}
+}
+
+func benchmarkSecondaries(b *testing.B, side int) {
 	const steps = 600
 	program, dir := testprogram.Shipped(b), b.TempDir()
-	require.NoError(b, os.WriteFile(filepath.Join(dir, "piles.sdf"), []byte(piles(4)), 0o644))
+	require.NoError(b, os.WriteFile(filepath.Join(dir, "piles.sdf"), []byte(piles(4, side)), 0o644))
 	var wall, path, world [3]float64 // by number of secondaries, in seconds of all runs
 	states := map[string]bool{}
 	for n := range b.N {

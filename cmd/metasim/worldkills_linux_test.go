@@ -88,6 +88,7 @@ func TestSecondariesAreKilled(t *testing.T) {
 		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so no secondary was killed")
 	}
 	n := *secondaryKills
+	s.patience = max(patience, time.Duration(n)*20*time.Second)
 	s.file("w.sdf", rolling())
 	s.file("quiet.yaml", divided(500*n, ""))
 	s.file("killed.yaml", divided(500*n, ", on_exit: restart, restarts: 1000, checkpoint: 500ms"))
@@ -152,6 +153,7 @@ func TestOneOfEachIsKilled(t *testing.T) {
 	if len(below(1)) == 0 {
 		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so nobody was killed")
 	}
+	s.patience = max(patience, time.Duration(*killSteps)*100*time.Millisecond)
 	watchedRolling(s, *killSteps)
 	var quiet, out outcome
 	e := s.metasim("run", "seen.yaml", "--json", "--transport", "mem", "--out", "quiet")

@@ -172,17 +172,3 @@ func beside(sc *scenarios.Scenario, worlds []worldPart) (names []string) {
 	}
 	return names
 }
-
-// idle returns the secondaries that have a process only while they have something to do.
-func idle(sc *scenarios.Scenario) (names []string) {
-	for i := range sc.Clients {
-		if c := &sc.Clients[i]; c.Model == "world" && c.With["auto"] == true {
-			for k := range sc.Clients {
-				if s := &sc.Clients[k]; s.Model == "world-secondary" && s.With["world"] == c.Name {
-					names = append(names, s.Name)
-				}
-			}
-		}
-	}
-	return names
-}

@@ -125,6 +125,17 @@ def main(url, admin):
     call(200, "setMastership", tokens["boss"], {"master": "sim-a"}, id="ball")
     assert call(200, "showMastership", tokens["boss"], id="ball")[0] == {"master": "sim-a"}
     assert len(call(200, "listEntities", tokens["boss"])[0]["items"]) == 1
+    call(200, "register", tokens["sim-b"], {"url": "quic://127.0.0.1:1", "jwk": jwk}, name="sim-b")
+    assert call(200, "showServer", tokens["sim-a"], name="sim-b")[0]["kid"] == key["kid"]
+    assert len(call(200, "listServers", tokens["sim-a"])[0]["items"]) == 1
+    call(404, "showServer", tokens["sim-b"], name="sim-a", problem="unknown-server")
+    message = {"kind": "request", "requester": "sim-a", "id": 1, "entity": "ball", "owner": "sim-a", "epoch": 0, "trail": ["sim-a"]}
+    call(204, "takeMessage", tokens["sim-a"], message)
+    call(400, "takeMessage", tokens["sim-b"], message, problem="forged-trail")
+    letter = call(200, "readMail", tokens["sim-b"], wait=1)[0]["items"][0]
+    assert letter["message"]["kind"] == "grant" and letter["message"]["trail"] == ["home"], letter
+    call(204, "removeMail", tokens["sim-b"], number=letter["number"])
+    assert call(200, "readMail", tokens["sim-b"])[0]["items"] == []
     call(204, "removeEntity", tokens["sim-a"], id="ball")
     call(404, "showEntity", tokens["sim-a"], id="ball", problem="unknown-entity")
     assert tried == set(home.operations), set(home.operations) - tried
