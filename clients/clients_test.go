@@ -272,11 +272,17 @@ func TestCSaysWhatIsWrong(t *testing.T) {
 func TestInstalls(t *testing.T) {
 	compiler(t, "gcc")
 	pkgConfig := compiler(t, "pkg-config")
-	prefix, work := t.TempDir(), filepath.Join(t.TempDir(), "clients")
+	prefix, work := filepath.Join(t.TempDir(), "a prefix"), filepath.Join(t.TempDir(), "clients")
 	require.NoError(t, os.CopyFS(work, os.DirFS(".")))
-	command(t, "make", "-s", "-C", filepath.Join(work, "c"), "install", "PREFIX="+prefix)
+	for _, to := range []string{filepath.Join(t.TempDir(), "elsewhere"), prefix} { // what an earlier call has left is not installed
+		command(t, "make", "-s", "-C", filepath.Join(work, "c"), "install", "PREFIX="+to)
+	}
 	t.Setenv("PKG_CONFIG_PATH", filepath.Join(prefix, "lib", "pkgconfig"))
-	flags := strings.Fields(command(t, pkgConfig, "--cflags", "--libs", "metasim"))
+	version := strings.TrimSpace(command(t, pkgConfig, "--modversion", "metasim"))
+	var flags []string
+	for _, f := range strings.Fields(strings.ReplaceAll(command(t, pkgConfig, "--cflags", "--libs", "metasim"), `\ `, "\x00")) {
+		flags = append(flags, strings.ReplaceAll(f, "\x00", " "))
+	}
 	program := filepath.Join(t.TempDir(), "echo")
 	command(t, "gcc", append([]string{"-std=c99", "-o", program, "c/examples/echo.c"}, flags...)...)
 	cmd := exec.CommandContext(t.Context(), program, "X", "Y")
@@ -293,7 +299,8 @@ func TestInstalls(t *testing.T) {
 		target := t.TempDir()
 		command(t, python, "-m", "pip", "install", "--quiet", "--no-index", "--target", target, filepath.Join(work, "python"))
 		t.Setenv("PYTHONPATH", target)
-		require.Equal(t, "send-before-promise\n", command(t, python, "-B", "-c", "import metasim; print(metasim.SendBeforePromiseError.code)"))
+		const ask = "import importlib.metadata, metasim; print(metasim.SendBeforePromiseError.code, importlib.metadata.version('metasim'))"
+		require.Equal(t, "send-before-promise "+version+"\n", command(t, python, "-B", "-c", ask))
 	})
 
 	t.Run("cmake", func(t *testing.T) {
@@ -302,7 +309,7 @@ func TestInstalls(t *testing.T) {
 			t.Skip("SKIPPED LOUDLY: there is no cmake, so the package for it was not tried; install cmake")
 		}
 		project := t.TempDir()
-		list := "cmake_minimum_required(VERSION 3.10)\nproject(x C CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(metasim REQUIRED)\n" +
+		list := "cmake_minimum_required(VERSION 3.10)\nproject(x C CXX)\nset(CMAKE_CXX_STANDARD 17)\nfind_package(metasim " + version + " REQUIRED)\n" +
 			"add_executable(echo echo.c)\ntarget_link_libraries(echo metasim::static)\nadd_executable(ping ping.cpp)\ntarget_link_libraries(ping metasim::metasim)\n"
 		require.NoError(t, os.WriteFile(filepath.Join(project, "CMakeLists.txt"), []byte(list), 0o600))
 		for from, to := range map[string]string{"c/examples/echo.c": "echo.c", "cpp/examples/ping.cpp": "ping.cpp"} {
@@ -312,6 +319,11 @@ func TestInstalls(t *testing.T) {
 		}
 		command(t, cmake, "-S", project, "-B", project, "-DCMAKE_PREFIX_PATH="+prefix)
 		command(t, cmake, "--build", project)
+		newer := strings.Replace(list, version, "2.999", 1)
+		require.NoError(t, os.WriteFile(filepath.Join(project, "CMakeLists.txt"), []byte(newer), 0o600))
+		out, err := exec.CommandContext(t.Context(), cmake, "-S", project, "-B", filepath.Join(project, "newer"), "-DCMAKE_PREFIX_PATH="+prefix).CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), `compatible with requested version "2.999"`)
 	})
 }
 

@@ -22,6 +22,8 @@ var swaps = []struct{ scenario, old, model string }{
 	{"phold", "model: phold\n    with: {lps: 64, population: 4, remote: 0.25, mean: 10ms, lookahead: 1ms}", "phold, '64', '4', '0.25', '10000000', '1000000', '4'"},
 	{"cart-pole", "model: cartpole-controller", "controller"},
 	{"mix-200", "model: echo, with: {in: CHAIN_4, out: CHAIN_5}", "echo, CHAIN_4, CHAIN_5"},
+	{"cell", "model: echo\n    with: {in: PART, out: DONE}", "echo, PART, DONE"},
+	{"cells", "model: echo\n    with: {in: DONE, out: BELT}", "echo, DONE, BELT"},
 	{"authority", "model: sink\n    with: {channels: [owners]}", "sink, owners"},
 }
 
@@ -49,6 +51,7 @@ func TestInShippedScenarios(t *testing.T) {
 		text, err := os.ReadFile("../scenarios/" + swap.scenario + ".metasim.yaml")
 		require.NoError(t, err)
 		builtIn := strings.ReplaceAll(string(text), "file: data/", "file: "+data+"/")
+		builtIn = strings.ReplaceAll(builtIn, "file: cell", "file: "+filepath.Dir(data)+"/cell")
 		want := carryOut(t, builtIn, "mem")
 		for j, language := range []string{"c", "cpp", "python"} {
 			if i%3 != j && !*shipped {

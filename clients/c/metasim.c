@@ -1493,11 +1493,12 @@ static bool next_field(cursor *r, field *f)
     return true;
 }
 
+/* What is in a field: of a number, nothing. */
 static cursor inside(const field *f)
 {
     cursor r = {NULL, NULL, false};
     r.at = f->data;
-    r.end = f->data + f->value;
+    r.end = f->data + (f->is_bytes ? f->value : 0);
     return r;
 }
 

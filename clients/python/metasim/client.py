@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import logging
+import operator
 import os
 import re
 import time as real_time
@@ -15,7 +16,7 @@ from . import services, wire
 from .connection import Connection
 from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimedOutError, TimeRegressError
 from .memory import Memory
-from .session import Message, Session, words
+from .session import Message, Session, encoded, words
 from .streams import Stream
 from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, at, number
 
@@ -103,6 +104,7 @@ class Client:
         self._deadline: Optional[float] = None  # of this call, by the clock of the machine
         self._waits: Optional[int] = None  # the limit of a wait that a timeout has left
         self._asked = 0  # in which of its lives
+        self._waiting = False  # a call reads what the server says: then no other thread may use the client
 
     # Declaring.
 
@@ -115,6 +117,7 @@ class Client:
 
     def publication(self, channel: str) -> Publication:
         """Declares a channel that the client sends on. Declaring it twice is no mistake."""
+        self._text("a publication", channel)
         if channel not in self._publications:
             self._declare(None if channel else MistakeError(f'client "{self._name}": a publication needs the name of a channel'))
             self._publications.append(channel)
@@ -122,6 +125,7 @@ class Client:
 
     def subscribe(self, pattern: str, handler: Optional[Handler] = None) -> None:
         """Declares what the client hears: the name of a channel, or a regular expression that matches whole names. run calls the handler."""
+        self._text("a subscription", pattern)
         wrong = None
         try:
             re.compile(pattern)
@@ -152,7 +156,20 @@ class Client:
         self._inputs[reply] = caller._take
         return caller
 
+    def _text(self, what: str, given: str) -> None:
+        if not isinstance(given, str):
+            self._declare(MistakeError(f'client "{self._name}": {what} is the text of a name, and {given!r} is none; write it in quotes'))
+
+    def _time(self, what: str, given: int) -> int:
+        """A time of the caller: a whole number, also one of numpy."""
+        try:
+            return operator.index(given)
+        except TypeError:
+            raise MistakeError(f'client "{self._name}": {what} is a whole number of nanoseconds, and {given!r} is none; for half a second write '
+                               "500_000_000, and int(...) around what is computed") from None
+
     def _service(self, name: str) -> Tuple[str, str]:
+        self._text("a service", name)
         try:
             channels = services.channels(name)
         except Error as e:
@@ -163,6 +180,7 @@ class Client:
 
     def reaction(self, nanoseconds: int) -> None:
         """Declares the least time from a delivery to a send that it causes. 0 is the default."""
+        nanoseconds = self._time("the reaction time", nanoseconds)
         self._declare(None if nanoseconds >= 0 else MistakeError(f'client "{self._name}": the reaction time is {nanoseconds} ns; use a positive duration, or 0'))
         self._reaction = nanoseconds
 
@@ -284,6 +302,8 @@ class Client:
     def steps(self, period: int, start: Optional[int] = None) -> Iterator[Tuple[int, List[Message]]]:
         """A loop of steps: yields the present time, or start, and each period later, with the messages that have come until then. It ends where the
         run does, and where its body leaves. What is due after the last step and before the end of the run is not yielded: step returns it."""
+        period = self._time("the period of steps", period)
+        start = None if start is None else self._time("the first step", start)
         if period <= 0:
             raise MistakeError(f'client "{self._name}" steps by {period} ns; use a positive period')
         time = self._session.now[0] if start is None else start
@@ -311,6 +331,9 @@ class Client:
         s = self._session
         if not s.started:
             self._not_joined()
+        if time.__class__ is not int:
+            time = self._time("the limit of next" if messages else "the time of a step", time)
+        self._alone_here()
         if self._running:
             self._refuse_waiting("cannot step in a handler of run; set a timer instead")
         if self._waits is not None and (not messages or time != self._waits):
@@ -400,6 +423,10 @@ class Client:
             cpu = self._cpu - before if self._cpu - before <= 64 * took else 0  # else it is mostly of shorter stretches
         return number(4, took) + number(5, cpu)
 
+    def _alone_here(self) -> None:
+        if self._waiting:
+            raise MistakeError(f'client "{self._name}": another thread waits with this client; use a client in one thread, and give the others what they need by a queue')
+
     def _not_joined(self) -> NoReturn:
         self._session.check()
         raise MistakeError(f'client "{self._name}" has not joined; call join first')
@@ -409,8 +436,9 @@ class Client:
     def _publish(self, channel: str, payload: Union[Buffer, str]) -> None:
         if not self._session.started:
             self._not_joined()
+        self._alone_here()
         try:
-            self._session.publish(channel, payload.encode() if isinstance(payload, str) else bytes(payload))
+            self._session.publish(channel, encoded(self._name, channel, payload))
         except Error as e:
             self._refuse(e)
             raise
@@ -421,7 +449,8 @@ class Client:
         """Promises that the client sends nothing before a time, whatever it hears, so that other clients need not wait for it."""
         if not self._session.started:
             self._not_joined()
-        self._session.promise(time)
+        self._alone_here()
+        self._session.promise(self._time("a promise", time))
         self._flush()
 
     def set_result(self, value: Any) -> None:
@@ -460,6 +489,7 @@ class Client:
             return
         if not s.started:
             self._not_joined()
+        self._alone_here()
         self._ask_result()
         if isinstance(s.over, LeftError):
             return
@@ -537,12 +567,16 @@ class Client:
         self._writes = 0
         broken: Union[None, Malformed, LostError] = None
         if s.over is None:
+            self._alone_here()  # also of two threads that came at the same time only one waits
+            self._waiting = True
             try:
                 c.read(wait, self._deadline)
             except Malformed as e:
                 broken = e
             except (OSError, EOFError) as e:
                 broken = LostError(f'client "{self._name}": lost the server at {words(s.now)}: {getattr(e, "strerror", None) or e}')
+            finally:
+                self._waiting = False
         messages, c.messages = c.messages, []
         for kind, body in messages:
             if s.over is None:
@@ -635,9 +669,16 @@ class Client:
         self._refused = self._refused or error
         raise error
 
+    def _timer_time(self, time: int) -> int:
+        try:
+            return self._time("the time of a timer", time)
+        except MistakeError as e:
+            self._refuse_timer(e)
+
     def at(self, time: int, call: Callable[[], object]) -> Timer:
         """Calls at a time, in run; at the present time at the present instant. A time that has passed is a TimeRegressError, which ends run."""
         now = self._session.now
+        time = self._timer_time(time)
         if time < now[0]:
             self._refuse_timer(TimeRegressError(f'client "{self._name}" sets a timer for {time} ns, and is at {words(now)}; use a later time'))
         return self._set(max(at(time), now) if time == now[0] else at(time), 0, call)
@@ -645,12 +686,14 @@ class Client:
     def after(self, nanoseconds: int, call: Callable[[], object]) -> Timer:
         """Calls when so much time has passed, in run; for 0 at the present instant, after all that was set before."""
         now = self._session.now
+        nanoseconds = self._timer_time(nanoseconds)
         if nanoseconds < 0:
             self._refuse_timer(MistakeError(f'client "{self._name}" sets a timer for after {nanoseconds} ns, at {words(now)}; use a positive duration, or 0'))
         return self._set(at(now[0] + nanoseconds) if nanoseconds else now, 0, call)
 
     def every(self, period: int, call: Callable[[], object]) -> Timer:
         """Calls each period, in run, for the first time after one period."""
+        period = self._timer_time(period)
         if period <= 0:
             self._refuse_timer(MistakeError(f'client "{self._name}" sets a timer for every {period} ns; use a positive period'))
         return self._set(at(self._session.now[0] + period), period, call)

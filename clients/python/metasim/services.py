@@ -14,7 +14,7 @@ import struct
 from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
 
 from .errors import CallRefusedError, Error, LimitError, MistakeError, ProtocolError
-from .session import Message, words
+from .session import Message, encoded, words
 from .wire import FOREVER, Buffer, Instant, at
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ def malformed(m: Message, what: str) -> ProtocolError:
                          "call: or reply: are those of services")
 
 
-def encoded(payload: Union[Buffer, str]) -> bytes:
-    return payload.encode() if isinstance(payload, str) else bytes(payload)
 
 
 class Request:
@@ -53,7 +51,7 @@ class Request:
 
     def reply(self, payload: Union[Buffer, str]) -> None:
         """Answers the request, at the client's present instant."""
-        self._say(ANSWERED, encoded(payload))
+        self._say(ANSWERED, encoded(self._client.name, "reply:" + self._service, payload))
 
     def refuse(self, text: str) -> None:
         """Refuses the request: its caller gets a CallRefusedError with this text."""
@@ -128,10 +126,11 @@ class Caller:
     def start(self, request: Union[Buffer, str], limit: int = FOREVER) -> Pending:
         """Sends a request at the client's present instant. limit is simulated time, in nanoseconds from now on; an answer that arrives at its end
         counts. Several requests may be on their way, and their answers may come in another order."""
+        limit = self._client._time(f'the time limit of a request to service "{self.service}"', limit)
         if limit <= 0:
             raise MistakeError(f'a request to service "{self.service}" with the time limit {limit} ns; use a positive duration, or leave it out')
         number = self._next
-        self._client._publish("call:" + self.service, NUMBER.pack(number) + encoded(request))
+        self._client._publish("call:" + self.service, NUMBER.pack(number) + encoded(self._client.name, "call:" + self.service, request))
         self._next += 1
         if len(self._open) >= self._sweep:  # those that nobody asks for any more
             self._open = {n: p for n, p in self._open.items() if not p._over()}

@@ -6,12 +6,12 @@ It is docs/protocol.md, section 6, and says what the reference client in Go says
 from __future__ import annotations
 
 from collections import deque
-from typing import Callable, Deque, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Deque, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import wire
 from .errors import EndError, Error, LeftError, MistakeError, ProtocolError, PromiseRegressError, RefusedError, SendBeforePromiseError, TimeRegressError
 from .memory import Memory
-from .wire import FOREVER, INFINITY, ORIGIN, Instant, Malformed, as_bytes, as_number, as_text, at, data, instant, number, packet, read_instant, text
+from .wire import FOREVER, INFINITY, ORIGIN, Buffer, Instant, Malformed, as_bytes, as_number, as_text, at, data, instant, number, packet, read_instant, text
 
 
 class Message(NamedTuple):
@@ -30,6 +30,19 @@ def words(i: Instant) -> str:
     if i[0] == FOREVER:
         return "infinity"
     return f"{i[0] / 1e9:.9f} s" + (f", step {i[1]}" if i[1] else "")
+
+
+def encoded(client: str, channel: str, payload: Union[Buffer, str]) -> bytes:
+    """The bytes of a payload. What is no bytes is refused: bytes(5) would be five zero bytes."""
+    if payload.__class__ is bytes:
+        return payload
+    if isinstance(payload, str):
+        return payload.encode()
+    try:
+        return bytes(memoryview(payload))
+    except TypeError:
+        raise MistakeError(f'client "{client}" publishes {repr(payload):.40} on "{channel}": a payload is bytes, what is like bytes, or text; encode it, '
+                           "as with struct.pack or json.dumps") from None
 
 
 class Session:

@@ -1,0 +1,43 @@
+"""mistakes.py FIFO: a client that calls what cannot be, and leaves with the sentences that it got. Another client waits for the pipe: until it is opened the
+run stands still."""
+
+import sys
+import threading
+
+import metasim
+
+
+def sentence(call, *args):
+    try:
+        call(*args)
+    except metasim.MistakeError as e:
+        return str(e)
+    return "it was taken"
+
+
+with metasim.Client() as c:
+    out = c.publication("OUT")
+    gain = c.caller("GAIN")
+    c.subscribe("GATE")
+    c.join()
+    said = [
+        sentence(c.step, 0.5),
+        sentence(c.next, "5ms"),
+        sentence(lambda: next(c.steps(1e6))),
+        sentence(c.promise, None),
+        sentence(gain.start, "pole", 0.1),
+        sentence(out.publish, 5),
+        sentence(out.publish, [1, 2, 3]),
+        sentence(gain.start, 5),
+    ]
+    other = metasim.Client()
+    said += [sentence(other.publication, 5), sentence(other.subscribe, None), sentence(other.caller, 1), sentence(other.reaction, 0.5)]
+    out.publish(bytearray(b"taken"))
+    waits = threading.Thread(target=c.next)
+    waits.start()
+    while not sentence(out.publish, 5).endswith("by a queue"):  # until the other thread waits
+        pass
+    said += [sentence(call) for call in (c.leave, lambda: c.promise(1), lambda: c.step(1))]
+    open(sys.argv[1], "w").close()
+    waits.join()
+    c.set_result(said)
