@@ -89,7 +89,7 @@ var mutants = []mutant{
 		"if l.send.Before(f.bounds[v].Known) {", "if false {"),
 	one("a bound that falls is overlooked", "safetime/forest.go", "if s.Before(f.labels[v].send) {", "if false {"),
 	one("the forest is not told of links that rise", "send.go",
-		"d.forest.LinkRose(from, to, l.model)", "_ = l"),
+		"d.forest.LinkRose(from, l.to.node(), l.model)", "_ = l"),
 	one("the search does not name the nodes whose safe time rose", "safetime/search.go", "f.rose = append(f.rose, Node(o.vertex))", "_ = o"),
 	one("a client that waits is looked at too late", "settle.go", "c.need().Add(0))", "c.need().Add(2))"),
 	one("a star does not know what its leaves wait for", "safetime/forest.go",
@@ -164,8 +164,29 @@ var mutants = []mutant{
 	one("messages without delay multiply without end", "cascade.go", "if w.bytes > d.config.Cascade {", "if false {"),
 	one("a burst at the first step counts as a cascade", "cascade.go", " || sent.Step == 0", ""),
 
+	// Nested runs: groups, and clients that are outside.
+	one("nested: what is pending for one of a group is pending for it alone", "client.go",
+		"return c.group.least((*client).ownPending)", "return c.ownPending()"),
+	one("nested: what one of a group was given lets no other send", "client.go",
+		"return c.group.least((*client).ownCause)", "return c.ownCause()"),
+	one("nested: what may reach one of a group does not reach the others", "group.go", "d.graph.Couple(nodes)", "_ = nodes"),
+	one("nested: a group is not told what is pending", "group.go", "			d.touch(&d.clients[id])\n", "			_ = id\n"),
+	one("nested: the safe time of its group limits what a proxy sends", "settle.go",
+		"if c.proxy {\n		return Earlier(d.end", "if false {\n		return Earlier(d.end"),
+	one("nested: a proxy waits for memory", "memory.go", "c.use.heard = !c.proxy", "c.use.heard = true"),
+	one("nested: a group hears itself", "join.go", "if d.clients[to].group == from.group {", "if false {"),
+	one("nested: the outside is not silent", "foresight.go",
+		"if c.outside {\n		return safetime.Silent()", "if false {\n		return safetime.Silent()"),
+	one("nested: what is foreseen is not told of links that rise", "send.go",
+		"		f.forest.LinkRose(from, l.to.node(), l.model)\n", ""),
+	one("nested: what is foreseen is not told of reports", "foresight.go", "			f.forest.SetBounds(node, c.bounds())\n", ""),
+	one("nested: a client is not named when what may come rises", "foresight.go",
+		"alarm = f.forest.SafeTime(node).Add(0)", "alarm = Infinity"),
+	one("nested: the outside is asked for what its lookahead gives anyway", "foresight.go",
+		"need = At(max(0, need.Time-ahead))", "need = At(need.Time)"),
+
 	// Limits, life and books.
-	one("steps without end", "send.go", "if due.Step > d.config.MaxSteps && due != Infinity {", "if false {"),
+	one("steps without end", "send.go", "if due.Step > d.config.MaxSteps && due != Infinity && to.group == nil {", "if false {"),
 	one("a lying delay model is believed", "send.go", "if due.Before(to.granted) && to.state != gone {", "if false {"),
 	one("the window ahead splits an instant", "settle.go",
 		" && !c.window.split(due) {", " {"),
@@ -185,7 +206,7 @@ var mutants = []mutant{
 	one("a broken promise goes unnoticed", "rules.go", "case ev.Sent.Before(promised):", "case false && promised == Start:"),
 	one("a delivery counts when it is given", "ledger.go",
 		"a.pending.Push(e.Message)", "a.pending.Push(e.Message)\n			a.Delivered++"),
-	one("the digest leaves out when it was sent", "ledger.go", "	b = appendInstant(b, m.Sent)\n", ""),
+	one("the digest leaves out when it was sent", "hashes.go", "	b = appendInstant(b, m.Sent)\n", ""),
 
 	// Not mistakes.
 	{name: "reached whatever they wait for: while all wait, no client has work to do", harmless: true, edits: []edit{

@@ -42,9 +42,9 @@ var systemMutants = []mutant{
 		"return o.copies.Copy(payload, sharedChunk)", "o.copies.Reclaim()\n	return o.copies.Copy(payload, sharedChunk)"),
 
 	// The server's end.
-	one("no sender is introduced", "../wire/session/member.go",
-		"if _, known := c.introduced[from]; !known {", "if _, known := c.introduced[from]; known {"),
-	one("a sender is introduced with each message", "../wire/session/member.go", "		c.introduced[from] = struct{}{}\n", ""),
+	one("no sender is introduced", "../wire/session/door.go",
+		"if _, known := c.introduced[from]; known {", "if _, known := c.introduced[from]; !known {"),
+	one("a sender is introduced with each message", "../wire/session/door.go", "	c.introduced[from] = struct{}{}\n", ""),
 	one("a run begins without its last client", "../wire/session/member.go",
 		"func (s *Server) Started() bool { return s.joined == len(s.members) }", "func (s *Server) Started() bool { return s.joined >= len(s.members)-1 }"),
 	one("clients are told of no end", "../wire/session/server.go", "wire.Start{Until: s.config.Until}", "wire.Start{Until: metasim.Infinity}"),
