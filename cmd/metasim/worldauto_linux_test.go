@@ -97,8 +97,11 @@ func TestAWorldIsPausedAndStepped(t *testing.T) {
 		}, patience, 10*time.Millisecond)
 		return e.out
 	}
-	ctl("pause")
-	stopped := ctl("pause")
+	var stopped string
+	require.Eventually(t, func() bool { // until all that it has been authorized to is done
+		stopped = ctl("pause")
+		return strings.HasPrefix(stopped, "paused at")
+	}, patience, 10*time.Millisecond)
 	if pid := slow.processOf("secondary-1", 0); assert.NotZero(t, pid) {
 		before := ticksOf(pid)
 		<-time.After(300 * time.Millisecond)
