@@ -69,6 +69,12 @@ func (s *Sender) Grant(c Credit) error {
 	return nil
 }
 
+// Totals are what a sender knows beside its window: what it has sent, and may have sent altogether.
+func (s *Sender) Totals() (sent, limit uint64) { return s.sent, s.limit }
+
+// Resume lets a sender go on with the totals of another one.
+func (s *Sender) Resume(sent, limit uint64) { s.sent, s.limit = sent, limit }
+
 // A Receiver knows what it has read of one sender.
 type Receiver struct {
 	window uint64
@@ -98,3 +104,9 @@ func (r *Receiver) Read(sequence, bytes uint64) Credit {
 	r.read = max(r.read, sequence+bytes)
 	return Credit{r.read, r.window}
 }
+
+// Total is what was read altogether, with what was overtaken.
+func (r *Receiver) Total() uint64 { return r.read }
+
+// Resume lets a receiver go on with the total of another one.
+func (r *Receiver) Resume(read uint64) { r.read = read }

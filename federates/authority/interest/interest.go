@@ -101,6 +101,15 @@ func (g *Grid) Remove(entity int) {
 	g.where[entity].cell = -1
 }
 
+// At returns where an entity was put, if it is in the grid.
+func (g *Grid) At(entity int) (x, y int64, in bool) {
+	if entity >= len(g.where) || g.where[entity].cell < 0 {
+		return 0, 0, false
+	}
+	e := g.cells[g.where[entity].cell][g.where[entity].slot]
+	return e.x, e.y, true
+}
+
 // Due appends the entities of which an observer is to be told in a step. Each has its turn by its number, so not all of a ring are told at once. Their order
 // is that of the cells: whoever lets it reach a result sorts them.
 func (g *Grid) Due(due []int, step uint64, x, y int64) []int {

@@ -71,7 +71,8 @@ func TestServersJoinAndLeave(t *testing.T) {
 var seeds = flag.Int("seeds", 20, "how many seeds TestOneIntegrator tries")
 
 // Over links that lose three of ten packets, double two, and reorder them, while bodies touch others that rest, servers give some away, and, where a homeserver keeps the
-// owners, take some: at each instant at most one server owns an entity and at most one integrates it. Each world is computed with and without a homeserver.
+// owners, take some: at each instant at most one server owns an entity and at most one integrates it. In the end each entity has one owner. Each world is computed with and
+// without a homeserver, and both once more while servers die, also after they have written down what they are to send and before they have sent it, and the network is cut in two.
 func TestOneIntegrator(t *testing.T) {
 	var all Counts
 	worlds := slices.Collect(func(yield func(uint64) bool) {
@@ -83,15 +84,19 @@ func TestOneIntegrator(t *testing.T) {
 		// A guest moved a body that its owner gave away; it claimed one again in the tick in which it had let it rest.
 		_ = yield(1534) && yield(2523) // no more follow
 	})
-	for i := range 2 * len(worlds) {
-		seed := worlds[i/2]
+	var died outages
+	for i := range 4 * len(worlds) {
+		seed := worlds[i/4]
 		var home *transfer.Homeserver
-		kept := i%2 == 1
+		kept, dies := i%2 == 1, i%4 > 1
 		if kept {
 			home = transfer.NewHomeserver(transfer.HomeConfig{Name: "home", Neighbours: []string{"s0", "s1", "s2"}})
 		}
 		w := newWorldAt(t, home, 3, func(server int) []transfer.Body { return balls(seed*10+uint64(server), 12, 9) }, func(_ int, c *Config) { c.Balance = 800 * ms })
 		w.draw, w.healed = rand.New(rand.NewPCG(seed, 5)), 3*metasim.Second
+		if dies {
+			w.outages = &outages{draw: rand.New(rand.NewPCG(seed, 13)), begins: map[int]metasim.Time{}}
+		}
 		integrates, owns := map[string]string{}, map[string]string{}
 		w.watch = func() {
 			clear(integrates)
@@ -100,13 +105,13 @@ func TestOneIntegrator(t *testing.T) {
 				for _, e := range s.entities {
 					if w.sims[i].Owns(e.name) {
 						if owns[e.name] != "" {
-							t.Fatalf("seed %d, with a homeserver %v: %s owns %s at %v, and %s", seed, kept, owns[e.name], e.name, w.now, w.names[i])
+							t.Fatalf("seed %d, with a homeserver %v, servers die %v: %s owns %s at %v, and %s", seed, kept, dies, owns[e.name], e.name, w.now, w.names[i])
 						}
 						owns[e.name] = w.names[i]
 					}
 					if s.integrates(e) {
 						if integrates[e.name] != "" {
-							t.Fatalf("seed %d, with a homeserver %v: %s integrates %s at %v, and %s", seed, kept, integrates[e.name], e.name, w.now, w.names[i])
+							t.Fatalf("seed %d, with a homeserver %v, servers die %v: %s integrates %s at %v, and %s", seed, kept, dies, integrates[e.name], e.name, w.now, w.names[i])
 						}
 						integrates[e.name] = w.names[i]
 					}
@@ -114,6 +119,8 @@ func TestOneIntegrator(t *testing.T) {
 			}
 		}
 		w.run(5 * metasim.Second)
+		require.Len(t, w.state(), 36, "seed %d, with a homeserver %v, servers die %v", seed, kept, dies)
+		died.add(w.outages)
 		c, _ := w.total()
 		all.Touched, all.Won, all.Rested, all.Late = all.Touched+c.Touched, all.Won+c.Won, all.Rested+c.Rested, all.Late+c.Late
 	}
@@ -121,7 +128,10 @@ func TestOneIntegrator(t *testing.T) {
 	require.NotZero(t, all.Won)
 	require.NotZero(t, all.Rested)
 	require.NotZero(t, all.Late)
-	t.Logf("%+v", all)
+	require.NotZero(t, died.deaths)
+	require.NotZero(t, died.unsent)
+	require.NotZero(t, died.stopped)
+	t.Logf("%+v; %d deaths, %d of them between writing and sending, %d packets and messages that reached nobody", all, died.deaths, died.unsent, died.stopped)
 }
 
 // A server that reads little is told less, and the others are told what they would be told without it.

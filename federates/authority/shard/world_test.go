@@ -28,12 +28,16 @@ type world struct {
 	flying pq.Queue[flight]
 	shards []*Shard
 	sims   []*transfer.Simserver
-	names  []string
-	draw   *rand.Rand // nil: each message takes 10 ms, and none is lost
-	healed metasim.Time
-	watch  func()
-	home   *transfer.Homeserver // nil: servers hand over directly
-	takes  metasim.Time         // when a server takes an entity next, with a homeserver
+	told   func(flight) // hears of all that is sent; nil: nobody does
+
+	simConfigs []transfer.SimConfig
+	outages    *outages // nil: no server dies, and links are not cut
+	names      []string
+	draw       *rand.Rand // nil: each message takes 10 ms, and none is lost
+	healed     metasim.Time
+	watch      func()
+	home       *transfer.Homeserver // nil: servers hand over directly
+	takes      metasim.Time         // when a server takes an entity next, with a homeserver
 }
 
 type flight struct {
@@ -73,7 +77,8 @@ func newWorldAt(t *testing.T, home *transfer.Homeserver, servers int, balls func
 		if w.home != nil {
 			home = "home"
 		}
-		sim := transfer.NewSimserver(transfer.SimConfig{Name: name, Home: home, Step: ms, Retry: retry})
+		w.simConfigs = append(w.simConfigs, transfer.SimConfig{Name: name, Home: home, Step: ms, Retry: retry})
+		sim := transfer.NewSimserver(w.simConfigs[i])
 		bodies, owned := balls(i), []string{}
 		for k := range bodies {
 			owned = append(owned, fmt.Sprintf("%s-%02d", name, k))
@@ -103,6 +108,9 @@ func balls(seed uint64, n, resting int) []transfer.Body {
 }
 
 func (w *world) send(from string, packets []Packet, envelopes []transfer.Envelope) {
+	if w.outages.dies(w, from) {
+		return
+	}
 	for _, p := range packets {
 		w.fly(flight{from: from, to: p.To, m: p.Bytes, update: true})
 	}
@@ -114,6 +122,9 @@ func (w *world) send(from string, packets []Packet, envelopes []transfer.Envelop
 }
 
 func (w *world) fly(f flight) {
+	if w.told != nil {
+		w.told(f)
+	}
 	copies, takes := 1, 10*ms
 	if w.draw != nil {
 		takes = metasim.Time(1+w.draw.Int64N(40)) * ms
@@ -137,7 +148,7 @@ func (w *world) run(until metasim.Time) {
 	for {
 		at, who := metasim.Forever, -1
 		for i, s := range w.shards {
-			if wake := min(s.Wake(), w.sims[i].Wake()); wake < at {
+			if wake := w.outages.wake(i, min(s.Wake(), w.sims[i].Wake())); wake < at {
 				at, who = wake, i
 			}
 		}
@@ -151,7 +162,7 @@ func (w *world) run(until metasim.Time) {
 		w.now = max(w.now, at)
 		if f != nil && f.due <= at {
 			w.deliver(w.flying.Pop())
-		} else {
+		} else if !w.outages.restarts(w, who) {
 			asked := append(w.sims[who].Tick(w.now), w.take(who)...)
 			packets, more, err := w.shards[who].Tick(w.now)
 			require.NoError(w.t, err)
@@ -176,6 +187,9 @@ func (w *world) take(who int) []transfer.Envelope {
 }
 
 func (w *world) deliver(f flight) {
+	if w.outages.stops(w, f) {
+		return
+	}
 	if f.to == "home" {
 		m, err := transfer.Decode(f.m)
 		require.NoError(w.t, err)
