@@ -45,6 +45,18 @@ func (s *Store) chores(ctx context.Context, changes <-chan struct{}) {
 	}
 }
 
+// Step does once what a member otherwise does by itself: it sees what was written, and leads if nobody else does, which it reports. A leader runs the procedures that
+// wait, and ends the sessions that nobody holds. It is for members with Config.Stepped.
+func (s *Store) Step(ctx context.Context) (leads bool, err error) {
+	if err := s.Fence(ctx); err != nil {
+		return false, err
+	}
+	if s.leader = s.leads(ctx, s.leader, true); s.leader == nil {
+		return false, nil
+	}
+	return true, errors.Join(s.run(ctx), s.endSessions(ctx))
+}
+
 // lead becomes the leader when it is told to try, and as long as it is, does what is to be done.
 func (s *Store) lead(ctx context.Context, wake <-chan bool) {
 	var lead Held

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,6 +46,11 @@ type Config struct {
 	Procedures map[string]ProcedureFunc
 	// Functions are those of projections, by name, beside "copy".
 	Functions map[string]tree.Function
+	// Stepped: the member does nothing by itself. It sees what others write when it writes itself, and in Step, which the caller calls about three times in each
+	// Lease; Timeout should be long then, as a call ends with the simulation.
+	Stepped bool
+	// Draw returns a text that no other member has, and no earlier life of this one. nil: random. A member of a run is named by its simulated time.
+	Draw func() string
 	// Log hears of failed procedures, sessions that ended with their process, and lost connections. nil: nobody does.
 	Log *slog.Logger
 }
@@ -67,6 +73,9 @@ func (c Config) Validate() (Config, error) {
 	}
 	if c.Timeout < 0 || c.Lease < 0 {
 		return c, fmt.Errorf("timeout is %v and lease is %v: neither may be negative", c.Timeout, c.Lease)
+	}
+	if c.Draw == nil {
+		c.Draw = rand.Text
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"strings"
@@ -23,6 +22,7 @@ type Store struct {
 	name   Held
 	cancel context.CancelFunc
 	done   chan struct{}
+	leader Held // of a member that is stepped
 }
 
 // Open makes a member of a store. Close ends it; it closes kv too. Errors: ErrOtherInstance, ErrOtherKind, ErrLimits, ErrFormat, ErrUnavailable.
@@ -31,7 +31,7 @@ func Open(ctx context.Context, kv KV, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: c, kv: kv, nonce: c.Name + "/" + rand.Text(), step: make(chan struct{}, 1), done: make(chan struct{})}
+	s := &Store{cfg: c, kv: kv, nonce: c.Name + "/" + c.Draw(), step: make(chan struct{}, 1), done: make(chan struct{})}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	limits, err := enter(ctx, kv, c)
@@ -60,7 +60,9 @@ func Open(ctx context.Context, kv KV, c Config) (*Store, error) {
 		return nil, s.failed("open", err)
 	}
 	s.step <- struct{}{}
-	go s.chores(background, changes)
+	if !c.Stepped {
+		go s.chores(background, changes)
+	}
 	return s, nil
 }
 
@@ -204,6 +206,9 @@ func (s *Store) Session(ctx context.Context, name string) (end func(context.Cont
 // Close ends a member. Sessions that it opened end with it.
 func (s *Store) Close() error {
 	s.cancel()
+	if s.cfg.Stepped {
+		close(s.done)
+	}
 	<-s.done
 	return s.kv.Close()
 }
