@@ -1,6 +1,8 @@
 package federates
 
 import (
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -11,6 +13,8 @@ import (
 	"metasim/federates/authority/transfer"
 	"metasim/federates/catalog"
 	"metasim/metasim"
+	"metasim/server"
+	"metasim/wire"
 )
 
 // Over links that lose three of ten messages and double others the entity moves all the same, and its homeserver knows the owner.
@@ -28,6 +32,66 @@ func TestEntitiesMoveOverBadLinks(t *testing.T) {
 		require.Equal(t, transfer.Record{Owner: "b", Rule: transfer.Allow, Epoch: 1}, kept.Entities[e])
 		require.Contains(t, b.Entities, e)
 		require.NotContains(t, a.Entities, e)
+	}
+}
+
+// An unsteady connection now and then lets others go first.
+type unsteady struct {
+	wire.Conn
+	reads, writes *rand.Rand // each used by one goroutine at a time
+}
+
+func yield(draw *rand.Rand) {
+	for range draw.IntN(30) << (draw.IntN(5)) { // some wait long
+		runtime.Gosched()
+	}
+}
+
+func (u *unsteady) Read() ([]wire.Packet, error) {
+	yield(u.reads)
+	return u.Conn.Read()
+}
+
+func (u *unsteady) Write(p []wire.Packet) error {
+	yield(u.writes)
+	return u.Conn.Write(p)
+}
+
+func (u *unsteady) WriteFrames(b []byte) error {
+	yield(u.writes)
+	return u.Conn.WriteFrames(b)
+}
+
+// Two servers take an entity at the same instant: whoever is started first, and however the clients come to compute, the same one has it in the end, and all that was said is the same.
+func TestTwoTakeAtOnceInAnySchedule(t *testing.T) {
+	run := func(schedule uint64) metasim.Digest {
+		draw := rand.New(rand.NewPCG(schedule, 1))
+		home := map[string]any{"neighbours": []any{"a", "b", "c"}, "entities": []any{"ball"}, "owner": "c"}
+		parts := []part{
+			{name: "home", model: "homeserver", with: home},
+			{name: "a", model: "simserver", with: map[string]any{"home": "home", "neighbours": []any{"b", "c"}, "take": "ball", "at": "10ms"}},
+			{name: "b", model: "simserver", with: map[string]any{"home": "home", "neighbours": []any{"a", "c"}, "take": "ball", "at": "10ms"}},
+			{name: "c", model: "simserver", with: map[string]any{"home": "home", "neighbours": []any{"a", "b"}, "entities": []any{"ball"}}},
+		}
+		draw.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+		wrap := func(c wire.Conn) wire.Conn {
+			return &unsteady{c, rand.New(rand.NewPCG(draw.Uint64(), 2)), rand.New(rand.NewPCG(draw.Uint64(), 3))}
+		}
+		result, _, err := testRun{rules: every(10 * ms), parts: parts, wrap: wrap}.run(t)
+		require.NoError(t, err)
+		results := map[string]server.ClientResult{}
+		for _, c := range result.Clients {
+			results[c.Name] = c
+		}
+		kept := resultOf[struct{ Entities map[string]transfer.Record }](t, results, "home")
+		require.Equal(t, transfer.Record{Owner: "b", Rule: transfer.Allow, Epoch: 2}, kept.Entities["ball"], "schedule %d", schedule)
+		b := resultOf[authority.SimResult](t, results, "b")
+		require.Equal(t, []authority.Effective{{Entity: "ball", Epoch: 2, NS: 50 * ms}}, b.Effective, "schedule %d", schedule)
+		return result.Digest
+	}
+	want := run(0)
+	for schedule := range uint64(300) {
+		require.Equal(t, want, run(schedule+1), "schedule %d", schedule+1)
 	}
 }
 

@@ -51,7 +51,7 @@ func (m *Model) Declare(b *client.Builder) error {
 		m.out = append(m.out, b.Publication(channel))
 	}
 	for _, pattern := range m.in.Ports.Subscriptions {
-		if err := b.Subscribe(pattern, nil); err != nil {
+		if err := m.subscribe(b, pattern); err != nil {
 			return err
 		}
 	}
@@ -59,6 +59,19 @@ func (m *Model) Declare(b *client.Builder) error {
 		return b.Checkpoints(m.saver)
 	}
 	return nil
+}
+
+// subscribe subscribes to a channel: some models take its messages as they come.
+func (m *Model) subscribe(b *client.Builder, pattern string) error {
+	taker, takes := m.saver.(interface {
+		Input(in *catalog.Instance, pattern string) client.Input
+	})
+	if takes {
+		if in := taker.Input(m.in, pattern); in != nil {
+			return b.Input(pattern, in)
+		}
+	}
+	return b.Subscribe(pattern, nil)
 }
 
 // Run takes part in the run and leaves. Where it returns an error it has not left: the caller closes the client.
@@ -95,7 +108,6 @@ var models = map[string]run{
 	"cartpole-estimator":  cartpole.Estimator,
 	"cartpole-plant":      cartpole.Plant,
 	"director":            follower.Director,
-	"homeserver":          authority.Homeserver,
 	"echo":                echo,
 	"lcmlog":              lcmlog,
 	"lockstep-runtime":    lockstep.Runtime,
@@ -103,15 +115,17 @@ var models = map[string]run{
 	"ping":                ping,
 	"render-node":         follower.RenderNode,
 	"ring":                ring,
-	"simserver":           authority.Simserver,
 	"sink":                sink,
 	"source":              source,
+	"store":               authority.Store,
 	"world":               lockstep.World,
 	"world-meter":         lockstep.Meter,
 }
 
 // savers make the models that have checkpoints, each anew for a client.
 var savers = map[string]func() saver{
+	"homeserver":      func() saver { return authority.Homeserver() },
+	"simserver":       func() saver { return authority.Simserver() },
 	"world-secondary": func() saver { return &lockstep.Secondary{} },
 }
 

@@ -35,6 +35,7 @@ type testRun struct {
 	seed  uint64
 	rules []delay.Rule
 	parts []part
+	wrap  func(wire.Conn) wire.Conn // of each client; nil: the connection stays as it is
 }
 
 // A delivery is a message as its recipient got it.
@@ -87,6 +88,9 @@ func (s testRun) run(t *testing.T) (server.Result, []delivery, error) {
 	for i, p := range s.parts {
 		conn, err := network.Dial(ctx)
 		require.NoError(t, err)
+		if s.wrap != nil {
+			conn = s.wrap(conn)
+		}
 		all.Go(func() { errs[i] = p.run(ctx, s.seed, conn) })
 	}
 	served := srv.Serve(ctx)

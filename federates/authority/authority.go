@@ -6,7 +6,10 @@ package authority
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"regexp"
+	"slices"
 
 	"metasim/client"
 	"metasim/federates/authority/shard"
@@ -19,6 +22,7 @@ import (
 // A homeResult is what a homeserver leaves with.
 type homeResult struct {
 	Entities map[string]transfer.Record `json:"entities"`
+	Led      []led                      `json:"led,omitempty"`   // with a store
 	Wrong    []string                   `json:"wrong,omitempty"` // what others did wrong, first to last, at most mostWrong
 }
 
@@ -43,17 +47,72 @@ type Effective struct {
 	Step   uint32            `json:"step"`
 }
 
+// A Server is a homeserver or a simulation server as a client of a run that can be begun again at a checkpoint.
+type Server struct {
+	make  func(in *catalog.Instance, from *saved, asks *asker) (machine, error)
+	m     machine
+	begin saved
+	wrong []string // what others did wrong, first to last, at most mostWrong
+	asks  asker    // of a homeserver with a store
+}
+
+// saved is what a checkpoint has of a server. A homeserver has Home, a simulation server Sim, one with balls Shard too.
+type saved struct {
+	Wrong []string                 `json:"wrong,omitempty"`
+	Home  *transfer.HomeCheckpoint `json:"home,omitempty"`
+	Sim   *transfer.Checkpoint     `json:"sim,omitempty"`
+	At    metasim.Time             `json:"at,omitempty"`    // when it asks for another owner
+	Cause string                   `json:"cause,omitempty"` // why it could not ask
+	Shard []byte                   `json:"shard,omitempty"`
+	Next  metasim.Time             `json:"next,omitempty"` // when it shows what it owns
+}
+
+// Save implements client.Saver.
+func (s *Server) Save() ([]byte, error) {
+	out := saved{Wrong: s.wrong}
+	if err := s.m.save(&out); err != nil {
+		return nil, err
+	}
+	return json.Marshal(&out)
+}
+
+// Restore implements client.Saver. What it begins with is made in Run, which knows the parameters.
+func (s *Server) Restore(state []byte) error { return json.Unmarshal(state, &s.begin) }
+
+// Input returns what takes the messages of a channel as they come, while the server waits for the store; nil: they wait for the server.
+func (s *Server) Input(in *catalog.Instance, pattern string) client.Input {
+	if _, answered := catalog.StoreChannels("", in.Name); pattern != regexp.QuoteMeta(answered) {
+		return nil
+	}
+	return &s.asks
+}
+
+// Run takes part in a run.
+func (s *Server) Run(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) (err error) {
+	s.asks.client = c
+	if name, kept := catalog.Find[string](in, "store"); kept {
+		asked, _ := catalog.StoreChannels(name, in.Name)
+		s.asks.store = out[slices.Index(in.Ports.Publications, asked)]
+	}
+	if s.m, err = s.make(in, &s.begin, &s.asks); err != nil {
+		return err
+	}
+	s.wrong = s.begin.Wrong
+	return s.serve(ctx, c, in, out)
+}
+
 // mostWrong is how many wrong messages a result tells.
 const mostWrong = 100
 
 // A machine is a homeserver or a simulation server.
 type machine interface {
 	wake() metasim.Time
-	tick(now metasim.Instant) (said, error)
-	receive(now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error)
+	tick(ctx context.Context, now metasim.Instant) (said, error)
+	receive(ctx context.Context, now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error)
 	// packet takes what was sent on the channel of updates.
 	packet(from string, payload []byte) error
 	result(end metasim.Time, wrong []string) any
+	save(to *saved) error
 }
 
 // said is what a machine says.
@@ -70,14 +129,20 @@ type homeserver struct {
 
 func (h homeserver) wake() metasim.Time { return h.Wake() }
 
-func (h homeserver) tick(now metasim.Instant) (said, error) {
+func (h homeserver) tick(_ context.Context, now metasim.Instant) (said, error) {
 	return said{envelopes: h.Tick(now.Time)}, nil
 }
 
 func (h homeserver) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
-func (h homeserver) receive(now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
+func (h homeserver) receive(_ context.Context, now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
 	return h.Receive(now.Time, from, m)
+}
+
+func (h homeserver) save(to *saved) error {
+	c := h.Checkpoint()
+	to.Home = &c
+	return nil
 }
 
 func (h homeserver) result(_ metasim.Time, wrong []string) any {
@@ -93,19 +158,23 @@ type simserver struct {
 	*transfer.Simserver
 	at               metasim.Time // when it asks; metasim.Forever: it does not, or it has
 	gives, to, takes string
-	cause            error // why it could not ask
+	cause            string // why it could not ask
 }
 
 func (s *simserver) wake() metasim.Time { return min(s.at, s.Wake()) }
 
-func (s *simserver) tick(now metasim.Instant) (said, error) {
+func (s *simserver) tick(_ context.Context, now metasim.Instant) (said, error) {
 	var out []transfer.Envelope
 	if now.Time >= s.at {
 		s.at = metasim.Forever
+		var err error
 		if s.gives != "" {
-			out, s.cause = s.Give(now.Time, s.gives, s.to)
+			out, err = s.Give(now.Time, s.gives, s.to)
 		} else {
-			out, s.cause = s.Take(now.Time, s.takes)
+			out, err = s.Take(now.Time, s.takes)
+		}
+		if err != nil {
+			s.cause = err.Error()
 		}
 	}
 	return said{envelopes: append(out, s.Tick(now.Time)...)}, nil
@@ -113,15 +182,21 @@ func (s *simserver) tick(now metasim.Instant) (said, error) {
 
 func (s *simserver) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
-func (s *simserver) receive(now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
+func (s *simserver) receive(_ context.Context, now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
 	return s.Receive(now, from, m)
+}
+
+func (s *simserver) save(to *saved) error {
+	c := s.Checkpoint()
+	to.Sim, to.At, to.Cause = &c, s.at, s.cause
+	return nil
 }
 
 func (s *simserver) result(end metasim.Time, wrong []string) any { return s.simResult(end, wrong) }
 
 func (s *simserver) simResult(end metasim.Time, wrong []string) *SimResult {
-	if s.cause != nil {
-		wrong = append(wrong, s.cause.Error())
+	if s.cause != "" {
+		wrong = append(wrong, s.cause)
 	}
 	r := &SimResult{Entities: map[string]transfer.State{}, Refused: s.Refusals, Late: s.Late, Wrong: wrong}
 	for _, e := range s.Held() {
@@ -134,32 +209,31 @@ func (s *simserver) simResult(end metasim.Time, wrong []string) *SimResult {
 }
 
 // serve carries a machine out until no message can come any more. What others do wrong is told in the result, and changes nothing.
-func serve(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication, m machine) error {
+func (s *Server) serve(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	publications := map[string]*client.Publication{}
 	for i, channel := range in.Ports.Publications {
 		publications[channel] = out[i]
 	}
 	_, updates := catalog.AuthorityChannels(in.Name)
-	var wrong []string
 	for {
-		messages, err := c.Next(ctx, m.wake())
+		messages, err := c.Next(ctx, max(s.m.wake(), c.Now().Time)) // while the store was asked, time went on
 		if err != nil && !errors.Is(err, client.ErrEnd) {
 			return err
 		}
 		over := err != nil
 		for _, got := range messages {
-			answers, err := take(m, c.Now(), &got, updates)
-			if err != nil && len(wrong) < mostWrong {
-				wrong = append(wrong, err.Error())
+			answers, err := take(ctx, s.m, c.Now(), &got, updates)
+			if err != nil && len(s.wrong) < mostWrong {
+				s.wrong = append(s.wrong, err.Error())
 			}
 			if err := publish(publications, answers); err != nil {
 				return err
 			}
 		}
 		if over {
-			return loop.Finish(ctx, c, m.result(c.Now().Time, wrong))
+			return loop.Finish(ctx, c, s.m.result(c.Now().Time, s.wrong))
 		}
-		says, err := m.tick(c.Now())
+		says, err := s.m.tick(ctx, c.Now())
 		if err == nil {
 			err = publish(publications, says.envelopes)
 		}
@@ -176,7 +250,7 @@ func serve(ctx context.Context, c *client.Client, in *catalog.Instance, out []*c
 }
 
 // take has a machine receive a message.
-func take(m machine, now metasim.Instant, got *client.Message, updates string) ([]transfer.Envelope, error) {
+func take(ctx context.Context, m machine, now metasim.Instant, got *client.Message, updates string) ([]transfer.Envelope, error) {
 	if got.Channel == updates {
 		return nil, m.packet(got.From, got.Payload)
 	}
@@ -184,7 +258,7 @@ func take(m machine, now metasim.Instant, got *client.Message, updates string) (
 	if err != nil {
 		return nil, err
 	}
-	return m.receive(now, got.From, said)
+	return m.receive(ctx, now, got.From, said)
 }
 
 // A NeighbourError: a server has to send to one that its parameters do not name.

@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -22,7 +23,7 @@ type ballserver struct {
 // showEvery is the time from one picture to the next.
 const showEvery = 100 * metasim.Millisecond
 
-func newBallserver(in *catalog.Instance, s *simserver) (*ballserver, error) {
+func newBallserver(in *catalog.Instance, s *simserver, from *saved) (*ballserver, error) {
 	neighbours, _ := catalog.Find[[]string](in, "neighbours")
 	servers := slices.Sorted(slices.Values(append(slices.Clone(neighbours), in.Name)))
 	step, side, sees := catalog.Get[metasim.Time](in, "step"), catalog.Get[int64](in, "side")*balls.Metre, catalog.Get[int64](in, "sees")*balls.Metre
@@ -38,6 +39,11 @@ func newBallserver(in *catalog.Instance, s *simserver) (*ballserver, error) {
 	}
 	field := balls.FieldOf(servers, in.Name, side)
 	cfg.Look = field.Middle()
+	_, shows := catalog.Find[string](in, "shows")
+	if from.Sim != nil {
+		sh, err := shard.Restore(cfg, s.Simserver, from.Shard)
+		return &ballserver{simserver: s, shard: sh, shows: shows, next: from.Next}, err
+	}
 	var names []string
 	var bodies []transfer.Body
 	rests := catalog.Get[int64](in, "resting")
@@ -46,14 +52,13 @@ func newBallserver(in *catalog.Instance, s *simserver) (*ballserver, error) {
 		bodies = append(bodies, field.Ball(in.Seed, names[i], i < rests))
 	}
 	sh, err := shard.New(cfg, s.Simserver, names, bodies)
-	_, shows := catalog.Find[string](in, "shows")
 	return &ballserver{simserver: s, shard: sh, shows: shows}, err
 }
 
 func (b *ballserver) wake() metasim.Time { return min(b.simserver.wake(), b.shard.Wake()) }
 
-func (b *ballserver) tick(now metasim.Instant) (said, error) {
-	says, err := b.simserver.tick(now)
+func (b *ballserver) tick(ctx context.Context, now metasim.Instant) (said, error) {
+	says, err := b.simserver.tick(ctx, now)
 	if err != nil {
 		return says, err
 	}
@@ -67,6 +72,11 @@ func (b *ballserver) tick(now metasim.Instant) (said, error) {
 		says.shown, err = json.Marshal(b.shard.Show(now.Time))
 	}
 	return says, err
+}
+
+func (b *ballserver) save(to *saved) error {
+	to.Shard, to.Next = b.shard.Save(), b.next
+	return b.simserver.save(to)
 }
 
 func (b *ballserver) packet(from string, payload []byte) error { return b.shard.Receive(from, payload) }

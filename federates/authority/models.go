@@ -1,40 +1,73 @@
 package authority
 
 import (
-	"context"
+	"maps"
+	"slices"
+	"time"
 
-	"metasim/client"
 	"metasim/federates/authority/balls"
+	"metasim/federates/authority/store"
 	"metasim/federates/authority/transfer"
 	"metasim/federates/catalog"
 	"metasim/metasim"
 )
 
-// Homeserver is the model homeserver.
-func Homeserver(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+// Homeserver makes the model homeserver.
+func Homeserver() *Server { return &Server{make: makeHomeserver} }
+
+// Simserver makes the model simserver.
+func Simserver() *Server { return &Server{make: makeSimserver} }
+
+func makeHomeserver(in *catalog.Instance, from *saved, asks *asker) (machine, error) {
 	neighbours, _ := catalog.Find[[]string](in, "neighbours")
 	path, _ := catalog.Find[[]string](in, "path")
 	entities, _ := catalog.Find[[]string](in, "entities")
 	owner, _ := catalog.Find[string](in, "owner")
 	master, _ := catalog.Find[string](in, "master")
-	h := transfer.NewHomeserver(transfer.HomeConfig{Name: in.Name, Neighbours: neighbours, Path: path, Patience: catalog.Get[metasim.Time](in, "patience")})
+	cfg := transfer.HomeConfig{Name: in.Name, Neighbours: neighbours, Path: path, Patience: catalog.Get[metasim.Time](in, "patience")}
 	record := transfer.Record{Owner: owner, Master: master, Rule: transfer.Rule(catalog.Get[string](in, "rule"))}
+	begin := map[string]transfer.Record{}
 	for _, e := range entities {
-		h.Enter(e, record)
+		begin[e] = record
 	}
 	of, _ := catalog.Find[[]string](in, "of")
 	for _, server := range of {
 		record.Owner = server
 		for i := range catalog.Get[int64](in, "balls") {
-			entities = append(entities, balls.Name(server, i))
-			h.Enter(entities[len(entities)-1], record)
+			begin[balls.Name(server, i)] = record
 		}
 	}
-	return serve(ctx, c, in, out, homeserver{h, entities})
+	entities = slices.Sorted(maps.Keys(begin))
+	if asks.store != nil {
+		return makeStored(in, asks, cfg, begin), nil
+	}
+	if from.Home != nil {
+		return homeserver{transfer.ResumeHome(cfg, from.Home), entities}, nil
+	}
+	h := transfer.NewHomeserver(cfg)
+	for _, e := range entities {
+		h.Enter(e, begin[e])
+	}
+	return homeserver{h, entities}, nil
 }
 
-// Simserver is the model simserver.
-func Simserver(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
+// makeStored makes a homeserver whose entities are in a store.
+func makeStored(in *catalog.Instance, asks *asker, cfg transfer.HomeConfig, begin map[string]transfer.Record) *stored {
+	asks.retry, asks.dies = catalog.Get[metasim.Time](in, "retry"), metasim.Forever
+	s := &stored{cfg: cfg, begin: begin, entities: slices.Sorted(maps.Keys(begin)), asks: asks, again: metasim.Forever, member: store.Config{
+		Instance: catalog.Get[string](in, "instance"), Kind: "homeserver", Name: in.Name, Stepped: true, Timeout: century,
+		Lease: time.Duration(catalog.Get[metasim.Time](in, "lease")),
+	}}
+	if dies, mortal := catalog.Find[metasim.Time](in, "dies"); mortal {
+		asks.dies = dies
+	}
+	if back, returns := catalog.Find[metasim.Time](in, "back"); returns {
+		s.again = back
+	}
+	return s
+}
+
+func makeSimserver(in *catalog.Instance, from *saved, _ *asker) (machine, error) {
 	home, _ := catalog.Find[string](in, "home")
 	entities, _ := catalog.Find[[]string](in, "entities")
 	s := &simserver{at: catalog.Get[metasim.Time](in, "at")}
@@ -46,20 +79,21 @@ func Simserver(ctx context.Context, c *client.Client, in *catalog.Instance, out 
 	}
 	asks, _ := catalog.Find[string](in, "asks")
 	minds := map[string]transfer.Mind{"yes": transfer.Yes, "no": transfer.No, "never": transfer.Silent}
-	s.Simserver = transfer.NewSimserver(transfer.SimConfig{
+	cfg := transfer.SimConfig{
 		Name: in.Name, Home: home, Step: catalog.Get[metasim.Time](in, "step"), Retry: catalog.Get[metasim.Time](in, "retry"),
 		Master: minds[catalog.Get[string](in, "answers")],
 		Rule:   transfer.Rule(catalog.Get[string](in, "rule")), Asks: asks, Patience: catalog.Get[metasim.Time](in, "patience"),
-	})
-	for _, e := range entities {
-		s.Own(e)
+	}
+	if from.Sim != nil {
+		s.Simserver, s.at, s.cause = transfer.Resume(cfg, from.Sim), from.At, from.Cause
+	} else {
+		s.Simserver = transfer.NewSimserver(cfg)
+		for _, e := range entities {
+			s.Own(e)
+		}
 	}
 	if _, moves := catalog.Find[int64](in, "balls"); moves {
-		b, err := newBallserver(in, s)
-		if err != nil {
-			return err
-		}
-		return serve(ctx, c, in, out, b)
+		return newBallserver(in, s, from)
 	}
-	return serve(ctx, c, in, out, s)
+	return s, nil
 }

@@ -9,6 +9,73 @@ import (
 	"metasim/metasim"
 )
 
+// The models of package federates/authority.
+
+var homeserverModel = Spec{
+	Name: "homeserver",
+	Doc:  "keeps who owns which entity, and decides by the rule of its master who owns it next",
+	Params: []Param{
+		{Name: "neighbours", Type: Words, Doc: "the servers to which it sends directly. Without it: only those of path"},
+		{Name: "path", Type: Words, Doc: "the homeservers on the way to all other servers, the next one first. Without it: there are no others"},
+		{Name: "entities", Type: Words, Doc: "what it keeps. Without it: nothing, and it passes messages on"},
+		{Name: "owner", Type: Word, Doc: "the simulation server that owns the entities at the beginning"},
+		{Name: "of", Type: Words, Doc: "the simulation servers whose balls it keeps. Without it: none"},
+		{Name: "balls", Type: Int, Min: new(1.0), Max: new(1e6), Doc: "how many balls each of them begins with"},
+		{Name: "master", Type: Word, Doc: "the simulation server that answers for the entities under the rule ask. Without it: nobody"},
+		{Name: "rule", Type: Word, Default: "allow", Doc: "deny, ask or allow: what happens to a request that is not the master's"},
+		{Name: "patience", Type: Duration, Default: "1s", Min: new(1.0), Doc: "how long it waits for the master's answer; with a store, until its next chores after that"},
+		{Name: "store", Type: Word, Doc: "a client of the model store, in which it keeps its entities, together with other homeservers of its instance. Without it: it keeps them alone"},
+		{Name: "instance", Type: Word, Default: "world", Doc: "with a store: the logical instance of the homeserver. One of another instance is refused"},
+		{Name: "lease", Type: Duration, Default: "1s", Min: new(1e6), Doc: "with a store: for how long it may be silent until another one leads; it does its chores three times in that"},
+		{Name: "retry", Type: Duration, Default: "100ms", Min: new(1.0), Doc: "with a store: how long it waits until it asks the store again, as links may lose messages"},
+		{Name: "dies", Type: Duration, Min: new(0.0), Doc: "with a store: when it forgets all that is not in the store, also between writing and saying. Without it: never"},
+		{Name: "back", Type: Duration, Min: new(0.0), Doc: "when it begins again after that. Without it: never"},
+	},
+	Ending: Reacts, refine: refineHomeserver,
+}
+
+var simserverModel = Spec{
+	Name: "simserver",
+	Doc:  "owns entities, computes their states, and hands them over to other servers",
+	Params: []Param{
+		{Name: "home", Type: Word, Doc: "its homeserver. Without it: it hands over without asking anybody"},
+		{Name: "neighbours", Type: Words, Doc: "the simulation servers to which it sends. Without it: none"},
+		{Name: "entities", Type: Words, Doc: "what it owns at the beginning. Without it: nothing"},
+		{Name: "give", Type: Word, Doc: "the entity that it gives away. Without it: none"},
+		{Name: "to", Type: Word, Doc: "to whom it gives"},
+		{Name: "take", Type: Word, Doc: "the entity that it takes. Without it: none"},
+		{Name: "at", Type: Duration, Default: "0s", Min: new(0.0), Doc: "when it gives or takes"},
+		{Name: "step", Type: Duration, Default: "1ms", Min: new(1.0), Doc: "the step of the entities"},
+		{Name: "retry", Type: Duration, Default: "0s", Min: new(0.0), Doc: "how long it waits before it says again what may be lost; 0s where links lose nothing"},
+		{Name: "answers", Type: Word, Default: "never", Doc: "yes, no or never: what it says as the master of an entity"},
+		{Name: "rule", Type: Word, Default: "allow", Doc: "deny, ask or allow: what binds it where it hands over without a homeserver, and another server is the master"},
+		{Name: "asks", Type: Word, Doc: "the server that is the master of what it hands over without a homeserver. Without it: this server, which no rule binds"},
+		{Name: "patience", Type: Duration, Default: "1s", Min: new(1.0), Doc: "how long it waits for the answer of that master"},
+		{Name: "balls", Type: Int, Min: new(0.0), Max: new(1e6), Doc: "how many balls it begins with, NAME-000, NAME-001, ...: they move in a square that it computes together with its neighbours. Without it: its entities do not move"},
+		{Name: "resting", Type: Int, Default: 0, Min: new(0.0), Doc: "how many of them rest until another touches them, and come to rest again"},
+		{Name: "side", Type: Int, Default: 100, Min: new(1.0), Max: new(1e5), Doc: "the side of the square, in metres; all servers have the same"},
+		{Name: "tick", Type: Duration, Default: "50ms", Min: new(1.0), Doc: "how often it moves them and tells others of them; a multiple of step"},
+		{Name: "sees", Type: Int, Default: 25, Min: new(1.0), Max: new(500.0), Doc: "how far it sees each tick, in metres from the middle of its field; twice as far each fourth tick, four times as far each twentieth"},
+		{Name: "reach", Type: Int, Default: 500, Min: new(0.0), Max: new(1e6), Doc: "from ball to ball where they touch, in millimetres; 0: they never do"},
+		{Name: "window", Type: Int, Default: 16384, Min: new(1.0), Max: new(1e9), Doc: "the bytes of updates that may be on the way to one server, at least 1200; the same for all servers"},
+		{Name: "reads", Type: Int, Default: 0, Min: new(0.0), Doc: "the bytes of updates that it reads in a tick; 0: all"},
+		{Name: "balance", Type: Duration, Default: "0s", Min: new(0.0), Doc: "from one comparison of work to the next, after which who has more than the others gives balls away; 0s: never"},
+		{Name: "joins", Type: Duration, Default: "0s", Min: new(0.0), Doc: "from when on it takes part"},
+		{Name: "leaves", Type: Duration, Min: new(0.0), Doc: "when it gives all its balls away; it needs balance. Without it: never"},
+		{Name: "shows", Type: Word, Doc: "where it publishes ten times a second what it owns. Without it: nowhere"},
+	},
+	Ending: Reacts, refine: refineSimserver,
+}
+
+var storeModel = Spec{
+	Name: "store",
+	Doc:  "keeps what homeservers write down, for several of them together, as an etcd cluster would",
+	Params: []Param{
+		{Name: "members", Type: Words, Required: true, Min: new(1.0), Doc: "the homeservers that use it"},
+	},
+	Ending: Reacts, refine: refineStore,
+}
+
 // AuthorityChannels returns the channels on which a server hears: a homeserver and a simulation server of transfers, and a simulation server with balls of
 // updates of entities.
 func AuthorityChannels(server string) (authority, updates string) {
@@ -101,6 +168,36 @@ func refineHomeserver(in *Instance) error {
 		return ParamErrors{{Model: "homeserver", Param: "owner", Wrong: "is missing, and there are entities", Remedy: "name the simulation server that owns them at the beginning"}}
 	}
 	connectServer(in)
+	dies, mortal := Find[metasim.Time](in, "dies")
+	back, returns := Find[metasim.Time](in, "back")
+	store, kept := Find[string](in, "store")
+	switch {
+	case (mortal || returns) && !kept:
+		return ParamErrors{{Model: "homeserver", Param: "store", Wrong: "is missing, and dies or back is written", Remedy: "name the client that is its store: what it has elsewhere is gone"}}
+	case returns && (!mortal || back <= dies):
+		return ParamErrors{{Model: "homeserver", Param: "back", Wrong: "is " + back.String() + ", and it does not die before", Remedy: "write when it dies, and a later time"}}
+	}
+	if kept {
+		asked, answered := StoreChannels(store, in.Name)
+		in.Ports.Publications = append(in.Ports.Publications, asked)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(answered))
+		in.Ports.Ending = Endless
+	}
+	return nil
+}
+
+// StoreChannels returns where a member asks its store, and where it hears the answers.
+func StoreChannels(store, member string) (asked, answered string) {
+	return store + "/asked", member + "/answered"
+}
+
+func refineStore(in *Instance) error {
+	asked, _ := StoreChannels(in.Name, "")
+	in.Ports.Subscriptions = []string{regexp.QuoteMeta(asked)}
+	for _, member := range Get[[]string](in, "members") {
+		_, answered := StoreChannels("", member)
+		in.Ports.Publications = append(in.Ports.Publications, answered)
+	}
 	return nil
 }
 
