@@ -1,8 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+
+	"metasim/wire"
 )
 
 // Channel returns the channel's name.
@@ -18,12 +21,37 @@ func (p *Publication) Client() *Client { return p.client }
 // A publish that the client has promised not to make is refused with a *metasim.Violation, one that is too large with a
 // *wire.ProtocolError, and nothing is sent; the client may go on, except in Run, which returns the error.
 func (p *Publication) Publish(payload []byte) error {
+	if len(payload) >= leastPlaced {
+		return p.PublishParts(payload)
+	}
 	c, err := p.joined()
 	if err != nil {
 		return err
 	}
 	c.out.mu.Lock()
 	err = c.rules.Publish(p.channel, payload)
+	return c.published(err)
+}
+
+// leastPlaced is the size from which on it is worth to ask the connection for a place for a copy.
+const leastPlaced = 1 << 20
+
+// PublishParts is Publish of one payload that is in parts, one behind the other. So what stands before a large state need not be put together with it first.
+// A large payload is copied once, to where other processes of the host get it, if the connection has such a place.
+func (p *Publication) PublishParts(parts ...[]byte) error {
+	c, err := p.joined()
+	if err != nil {
+		return err
+	}
+	c.out.mu.Lock()
+	var payload []byte
+	if places, ok := c.out.host.conn.(wire.Copier); ok {
+		payload = places.Copy(parts)
+	}
+	if payload == nil {
+		payload = bytes.Join(parts, nil) // its memory is not cleared first
+	}
+	err = c.rules.PublishOwned(p.channel, payload)
 	return c.published(err)
 }
 

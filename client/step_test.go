@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -169,6 +170,33 @@ func TestTooLarge(t *testing.T) {
 	require.ErrorContains(t, c.SetResult(func() {}), "client \"a\": result: json")
 	require.NoError(t, c.SetResult(map[string]int{"rounds": 3}))
 	require.JSONEq(t, `{"rounds":3}`, string(h.quits(c).Result))
+}
+
+// A payload in parts is sent as one, and the caller may use them again at once, however large they are. It is checked as any other.
+func TestPublishParts(t *testing.T) {
+	b := client.NewBuilder("a")
+	out := b.Publication("X")
+	require.ErrorContains(t, out.PublishParts([]byte("x")), "before the client has joined")
+	c, h := join(t, b)
+	head, state := []byte("head"), bytes.Repeat([]byte("state"), 1<<18)
+	want := append(bytes.Clone(head), state...)
+	for _, publish := range []func() error{
+		func() error { return out.PublishParts(head, nil, state[:5]) },
+		func() error { return out.PublishParts() },
+		func() error { return out.PublishParts(head, state) },
+		func() error { return out.Publish(state) },
+	} {
+		require.NoError(t, publish())
+	}
+	clear(head)
+	clear(state)
+	require.NoError(t, c.Promise(ms(5).Time))
+	for _, payload := range [][]byte{want[:9], {}, want, want[4:]} {
+		require.Equal(t, string(payload), string(hears[*metasim.Send](h).Payload))
+	}
+	hears[*metasim.Promise](h)
+	require.ErrorIs(t, out.PublishParts([]byte("early")), metasim.SendBeforePromise)
+	h.quitsAfter(c)
 }
 
 // A client that has left does nothing any more.

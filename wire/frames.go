@@ -10,6 +10,14 @@ const (
 	copiedPart = 32 << 10
 )
 
+// Lent returns where the rest of a payload of this size begins, which is not copied but written by itself. 0: nothing is.
+func Lent(size int) int {
+	if size < leastLent {
+		return 0
+	}
+	return copiedPart
+}
+
 // Frames are frames that wait to be written. The most of a large payload is not copied into them, and must not change before it is written: so a
 // payload for many recipients is held once. The zero value is empty. It is not safe for concurrent use.
 type Frames struct {

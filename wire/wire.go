@@ -239,6 +239,14 @@ type Prompt interface {
 	TryWriteFrames(frames []byte) (int, error)
 }
 
+// A Copier is a Conn that has a place for copies of large payloads where its peer gets them without one more copy.
+type Copier interface {
+	Conn
+	// Copy returns a copy of parts, one behind the other, in such a place. Nobody may change it. It is for a payload that is written to this Conn, alone or to others.
+	// Nil: there is no such place for them, and the caller copies them as it likes.
+	Copy(parts [][]byte) []byte
+}
+
 // A Direct is a Conn between two parts of one process. It can hand over packets without a goroutine in between: each
 // Write of the peer calls the receiver.
 type Direct interface {

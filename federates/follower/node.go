@@ -145,6 +145,16 @@ func publish(p *client.Publication, messages [][]byte) error {
 	return nil
 }
 
+// publishCopies publishes copies of messages that are in parts.
+func publishCopies(p *client.Publication, messages [][][]byte) error {
+	for _, m := range messages {
+		if err := p.PublishParts(m...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // advance waits for messages, and takes them in.
 func (n *Node) advance(ctx context.Context, late <-chan time.Time) error {
 	return n.taken(n.wait(ctx, late))
@@ -256,7 +266,7 @@ func (n *Node) SendFollowerData(state []byte) error {
 	return n.inside(func() error {
 		pieces, notice, err := n.core.Send(state)
 		if err == nil {
-			err = publish(n.data, pieces)
+			err = publishCopies(n.data, pieces)
 		}
 		if err == nil {
 			err = n.replies.PublishOwned(notice)

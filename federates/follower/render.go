@@ -253,5 +253,5 @@ func (e *engine) sendHalf(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return publish(e.data, pieces[:(len(pieces)+1)/2])
+	return publishCopies(e.data, pieces[:(len(pieces)+1)/2])
 }

@@ -20,9 +20,9 @@ func (n *Node) SyncEnabled() (bool, error) {
 	return n.current.sync, nil
 }
 
-// Send returns the messages that carry the data of the current frame to the other nodes, and the notice for the director, which is to
-// be published after them.
-func (n *Node) Send(data []byte) (pieces [][]byte, notice []byte, err error) {
+// Send returns the messages that carry the data of the current frame to the other nodes, each in parts that follow one another, and the notice for the
+// director, which is to be published after them. The parts are those of data itself: publish copies of them before its owner changes it.
+func (n *Node) Send(data []byte) (pieces [][][]byte, notice []byte, err error) {
 	c := n.current
 	switch {
 	case c == nil:

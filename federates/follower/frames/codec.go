@@ -1,7 +1,6 @@
 package frames
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"image"
@@ -348,10 +347,10 @@ func ReadFrame(b []byte) (f Frame, ok bool) {
 // pieceHeader is the size of what stands before the bytes of a piece.
 const pieceHeader = 2 + 8 + 4 + 4 + 4 + 8
 
-func (p *piece) encode() []byte {
+// encode returns the message in two parts, as the second may be large: what stands before the bytes, and the bytes, which are not copied.
+func (p *piece) encode() [][]byte {
 	b := put32(put64(head(kindData, pieceHeader-2), p.frame), p.epoch)
-	b = put64(put32(put32(b, p.part), p.parts), p.size)
-	return bytes.Join([][]byte{b, p.bytes}, nil) // its memory is not cleared first
+	return [][]byte{put64(put32(put32(b, p.part), p.parts), p.size), p.bytes}
 }
 
 func (r *reader) piece() *piece {

@@ -18,14 +18,14 @@ func TestTheReleasedEpochIsShown(t *testing.T) {
 		n := NewNode("me", 100)
 		q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "old"}
 		require.NoError(t, n.Order("director", q.encode()))
-		require.NoError(t, n.Data("old", (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")}).encode()))
-		require.NoError(t, n.Data("rogue", (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}).encode()))
-		require.NoError(t, n.Data("rogue", (&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("bad")}).encode()))
+		require.NoError(t, n.Data("old", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")})))
+		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")})))
+		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("bad")})))
 		if released == 2 {
 			q.epoch, q.controller = 2, "new"
 			require.NoError(t, n.Order("director", q.encode()))
 		}
-		require.NoError(t, n.Data("new", (&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("new")}).encode()))
+		require.NoError(t, n.Data("new", encoded(&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("new")})))
 		_, _, ok, err := n.Next()
 		require.NoError(t, err)
 		require.False(t, ok, "nothing is released")
@@ -37,7 +37,7 @@ func TestTheReleasedEpochIsShown(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, map[uint32]string{1: "old", 2: "new"}[released], string(data))
 		assert.Equal(t, uint64(3), n.Refused)
-		require.NoError(t, n.Data("old", (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")}).encode()))
+		require.NoError(t, n.Data("old", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")})))
 		assert.Equal(t, uint64(4), n.Refused, "what comes after the frame too")
 	}
 }

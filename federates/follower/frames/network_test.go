@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -241,8 +242,12 @@ func (n *testNode) work(c *cluster, f FrameData, fails bool) {
 		n.state = (n.state+uint64(n.name[0])<<32+uint64(n.current.epoch)<<40)*31 + f.Frame + uint64(f.Delta) // no two controllers compute the same
 		c.computed[edition{f.Frame, n.current.epoch}] = n.state
 		n.tell("send", binary.LittleEndian.AppendUint64(nil, n.state))
-		pieces, notice, err := n.Send(binary.LittleEndian.AppendUint64(nil, n.state))
+		parts, notice, err := n.Send(binary.LittleEndian.AppendUint64(nil, n.state))
 		require.NoError(c.t, err)
+		var pieces [][]byte
+		for _, p := range parts {
+			pieces = append(pieces, bytes.Join(p, nil))
+		}
 		if fails && roguish[n.how] != "" {
 			pieces, fails = spoil(n.how, pieces), false
 		}

@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"bytes"
 	"errors"
 	"image"
 	"slices"
@@ -16,7 +17,7 @@ func at(t *testing.T, controller string, sync bool) *Node {
 	q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: sync, controller: controller}
 	require.NoError(t, n.Order("director", q.encode()))
 	if controller != "me" && sync {
-		require.NoError(t, n.Data(controller, (&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("abc")}).encode()))
+		require.NoError(t, n.Data(controller, encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("abc")})))
 		require.NoError(t, n.Order("director", (&release{epoch: 1}).encode()))
 	}
 	_, _, ok, err := n.Next()
@@ -117,14 +118,14 @@ func TestWrongData(t *testing.T) {
 		var err error
 		for _, p := range c.pieces {
 			require.NoError(t, err)
-			err = n.Data("other", p.encode())
+			err = n.Data("other", encoded(&p))
 		}
 		assert.EqualError(t, err, c.want)
 	}
 	n := NewNode("me", 100)
 	var err error
 	for f := uint64(0); err == nil && f < 2*maxAhead; f++ {
-		err = n.Data("other", (&piece{frame: f, epoch: 1, parts: 1}).encode())
+		err = n.Data("other", encoded(&piece{frame: f, epoch: 1, parts: 1}))
 	}
 	assert.ErrorContains(t, err, "is it a client of another run?")
 }
@@ -134,10 +135,10 @@ func TestDataOfADiscardedFrame(t *testing.T) {
 	n := at(t, "lead", true)
 	q := &request{epoch: 1, previous: 0, data: FrameData{Frame: 2, Rate: Rate{60, 1}}, sync: true, controller: "lead"}
 	for frame := range uint64(2) {
-		require.NoError(t, n.Data("rogue", (&piece{frame: frame + 1, epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}).encode()))
+		require.NoError(t, n.Data("rogue", encoded(&piece{frame: frame + 1, epoch: 1, parts: 1, size: 3, bytes: []byte("bad")})))
 	}
 	require.NoError(t, n.Order("director", q.encode()))
-	require.NoError(t, n.Data("lead", (&piece{frame: 2, epoch: 1, parts: 1, size: 3, bytes: []byte("two")}).encode()))
+	require.NoError(t, n.Data("lead", encoded(&piece{frame: 2, epoch: 1, parts: 1, size: 3, bytes: []byte("two")})))
 	require.NoError(t, n.Order("director", (&release{frame: 2, epoch: 1}).encode()))
 	f, _, ok, err := n.Next()
 	require.NoError(t, err)
@@ -193,7 +194,7 @@ func TestDamagedMessages(t *testing.T) {
 		take  func([]byte) error
 	}{
 		{q.encode(), node}, {(&release{}).encode(), node}, {(&quit{nodes: []string{"a"}, reason: "why"}).encode(), node},
-		{(&piece{parts: 1, size: 2, bytes: []byte("ab")}).encode(), data},
+		{encoded(&piece{parts: 1, size: 2, bytes: []byte("ab")}), data},
 		{(&hello{}).encode(), director}, {(&sent{}).encode(), director}, {(&Frame{Pictures: [][]byte{[]byte("p")}}).encode(), director},
 		{(&charge{"a", "why"}).encode(), director}, {packed.encode(), node}, {withStreams.encode(), node}, {(&Frame{Pictures: [][]byte{[]byte("p"), nil}}).encode(), director}, {w.encode(), whole},
 		{NewNode("n", 1).Input([]byte("in")), director},
@@ -235,7 +236,7 @@ func TestLargeData(t *testing.T) {
 		require.NoError(t, err)
 		slices.Reverse(pieces) // they overtake one another
 		for _, p := range pieces {
-			require.NoError(t, n.Data("lead", p))
+			require.NoError(t, n.Data("lead", bytes.Join(p, nil)))
 		}
 		require.NoError(t, n.Order("director", (&release{frame: q.data.Frame, epoch: 1}).encode()))
 		_, _, ok, err = n.Next()
@@ -247,3 +248,6 @@ func TestLargeData(t *testing.T) {
 		q.data.Frame++
 	}
 }
+
+// encoded is the message of a piece.
+func encoded(p *piece) []byte { return bytes.Join(p.encode(), nil) }

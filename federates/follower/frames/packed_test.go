@@ -66,7 +66,7 @@ func TestDataThatCannotBeUnpacked(t *testing.T) {
 	assert.EqualError(t, n.Order("director", q.encode()), `client "director" asks for packed data, which this node does not know; set its packing to none`)
 	n.Packer = failing{}
 	require.NoError(t, n.Order("director", q.encode()))
-	require.NoError(t, n.Data("lead", (&piece{epoch: 1, parts: 1, size: 1, bytes: []byte("a")}).encode()))
+	require.NoError(t, n.Data("lead", encoded(&piece{epoch: 1, parts: 1, size: 1, bytes: []byte("a")})))
 	require.NoError(t, n.Order("director", (&release{epoch: 1}).encode()))
 	_, replies, ok, err := n.Next()
 	require.NoError(t, err)

@@ -34,7 +34,7 @@ func spoil(how string, pieces [][]byte) [][]byte {
 		return append([][]byte{{byte(kindData)}}, pieces[:last]...)
 	}
 	for i := range uint64(maxAhead + 1) {
-		pieces = append(pieces, (&piece{frame: 1000 + i, epoch: 1, parts: 1}).encode())
+		pieces = append(pieces, encoded(&piece{frame: 1000 + i, epoch: 1, parts: 1}))
 	}
 	return pieces
 }
@@ -109,7 +109,7 @@ func TestRoguesThatControlNothing(t *testing.T) {
 		require.ErrorAs(t, bad, &peer)
 		require.NoError(t, d.Reply("b", n.Charge(peer)))
 		assert.Nil(t, n.Charge(peer), "once")
-		require.NoError(t, n.Data(rogue, (&piece{epoch: 1, parts: 1}).encode()))
+		require.NoError(t, n.Data(rogue, encoded(&piece{epoch: 1, parts: 1})))
 		assert.EqualValues(t, 1, n.Refused, "its data counts for nothing")
 	}
 	orders, err := d.Tick(20 * ms)

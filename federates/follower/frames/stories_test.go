@@ -1,6 +1,7 @@
 package frames
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (p *player) do(call string) (came []string) {
 	case "send":
 		pieces, notice, err := p.n.Send(plainBytes(p.t, w[1]))
 		for _, b := range pieces {
-			came = append(came, "data "+hexed(b))
+			came = append(came, "data "+hexed(bytes.Join(b, nil)))
 		}
 		if err == nil {
 			came = append(came, "reply "+hexed(notice))
@@ -240,7 +241,7 @@ func asks(controller string, sync bool, frame uint64, inputs ...string) string {
 	return orders(q)
 }
 
-func brings(from string, p piece) string { return "data " + from + " " + hexed(p.encode()) }
+func brings(from string, p piece) string { return "data " + from + " " + hexed(encoded(&p)) }
 
 // What the node's machine says in each story is the same in every language: conformance/followers.txt holds the libraries in C and Python to it.
 func TestStories(t *testing.T) {

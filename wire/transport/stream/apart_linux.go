@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 
@@ -199,6 +200,19 @@ func (s *apartSocket) TakeApart(head []byte, room int) ([]byte, error) {
 	return s.kept.behind(head, f, room)
 }
 
+// Copy returns a copy of what is to be sent, of which the part that a wire.Writer writes by itself is in a sealed file: so that is the only copy. Nil: it would not travel apart.
+func (s *apartSocket) Copy(parts [][]byte) []byte {
+	size := 0
+	for _, p := range parts {
+		size += len(p)
+	}
+	from := wire.Lent(size)
+	if size-from < leastApart || size > wire.MaxPayload || !s.knows.Load() {
+		return nil
+	}
+	return s.kept.copyOf(parts, from)
+}
+
 // Write waits until the socket has taken all of it.
 func (s *apartSocket) Write(b []byte) (int, error) {
 	n, err := s.greet(b, true)
@@ -227,7 +241,9 @@ func (s *apartSocket) TryWrite(b []byte) (int, error) {
 	if !known {
 		return 0, nil
 	}
-	switch _, err := s.sendWith(mark[:], fd, false); {
+	_, err = s.sendWith(mark[:], fd, false)
+	runtime.KeepAlive(b) // with it the descriptor
+	switch {
 	case err == nil:
 		return len(b), nil
 	case errors.Is(err, syscall.EAGAIN), noMore(err):
@@ -274,7 +290,9 @@ func (s *apartSocket) sendApart(b []byte) (sent bool, err error) {
 		defer func() { err = errors.Join(err, made.Close()) }()
 		fd = int(made.Fd())
 	}
-	if _, err = s.sendWith(mark[:], fd, true); noMore(err) {
+	_, err = s.sendWith(mark[:], fd, true)
+	runtime.KeepAlive(b) // with it the descriptor
+	if noMore(err) {
 		return false, nil
 	}
 	return true, err

@@ -280,7 +280,7 @@ type attack struct {
 
 // Whatever descriptor an attacker sends, the server refuses what could change, hang it or kill it, says why, and keeps no descriptor.
 func TestAttacksWithDescriptors(t *testing.T) {
-	for _, c := range attacks() {
+	for _, c := range append(attacks(), otherDescriptors()...) {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := listenUnix("unix://" + shortdir.Make(t) + "/s")
 			require.NoError(t, err)

@@ -46,12 +46,17 @@ var greetingFile = sync.OnceValue(func() *os.File {
 })
 
 // makePart makes a sealed file of bytes.
-func makePart(b []byte) (*os.File, error) {
+func makePart(parts ...[]byte) (*os.File, error) {
 	f, err := MemoryFile("metasim part")
 	if err != nil {
 		return nil, err
 	}
-	if _, err = f.Write(b); err == nil {
+	for _, b := range parts {
+		if err == nil {
+			_, err = f.Write(b)
+		}
+	}
+	if err == nil {
 		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, partSeals|unix.F_SEAL_SEAL)
 	}
 	if err != nil {
@@ -78,6 +83,9 @@ func openPart(fd int) (*partFile, error) {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil || seals&partSeals != partSeals {
 		return nil, &wrongFile{"a descriptor of what is not sealed", "what comes apart is a file in memory that can be neither written nor resized"}
+	}
+	if mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE == unix.O_WRONLY {
+		return nil, &wrongFile{"a descriptor of what cannot be read", "what comes apart is a file in memory that is open for reading"}
 	}
 	var info unix.Stat_t
 	var system unix.Statfs_t
@@ -134,24 +142,68 @@ func (k *keptFiles) find(b []byte) (fd int, known bool) {
 // The file is mapped in the place of memory of the Go heap. So it is the collector that knows for how long it is used, as with everything else, and before it
 // gives the memory to somebody else, a finalizer puts empty memory in its place. The mapping is private: who writes to it, which nobody may, writes to a copy.
 func (k *keptFiles) behind(head []byte, f *partFile, room int) ([]byte, error) {
+	whole, mapped := k.mapBehind(head, f, room)
+	if mapped {
+		return whole, nil
+	}
+	_, err := f.file.ReadAt(whole[len(head):], 0)
+	_ = f.close() // it was read
+	return whole, err
+}
+
+// copyOf returns a copy of parts, one behind the other, that is in a file from a byte on. Nil: this system has no room for one more.
+func (k *keptFiles) copyOf(parts [][]byte, from int) []byte {
+	head, rest := make([]byte, 0, from), make([][]byte, 0, len(parts))
+	size := -from
+	for _, p := range parts {
+		size += len(p)
+		n := min(from-len(head), len(p))
+		head, rest = append(head, p[:n]...), append(rest, p[n:])
+	}
+	if k.full() {
+		return nil
+	}
+	file, err := makePart(rest...)
+	if err != nil {
+		return nil
+	}
+	f := &partFile{file: file, size: size}
+	whole, mapped := k.mapBehind(head, f, 0)
+	if !mapped {
+		_ = f.close() // nobody has read it
+		return nil
+	}
+	return whole
+}
+
+// mapBehind is behind for a file that can be mapped. If this one cannot, its place is memory as any other, and the caller still has the file.
+func (k *keptFiles) mapBehind(head []byte, f *partFile, room int) (whole []byte, mapped bool) {
 	page := uintptr(os.Getpagesize())
 	length := roundUp(uintptr(f.size), page)
 	all := uncleared(len(head) + int(page+length) + room)
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(all)))
 	at := roundUp(base+uintptr(len(head)), page) - base
 	begin := int(at) - len(head)
-	whole := all[begin : int(at)+f.size : int(at)+f.size+room]
+	whole = all[begin : int(at)+f.size : int(at)+f.size+room]
 	copy(whole, head)
-	if k.keep(base+at, f) {
-		if mapPart(unsafe.Pointer(&all[at]), length, int(f.file.Fd())) == nil {
-			runtime.SetFinalizer(&all[0], func(first *byte) { k.giveBack(unsafe.Add(unsafe.Pointer(first), at), length) })
-			return whole, nil
-		}
-		k.giveBack(unsafe.Pointer(&all[at]), length)
+	if !k.keep(base+at, f) {
+		return whole, false
 	}
-	defer func() { _ = f.close() }() // it was read
-	_, err := f.file.ReadAt(whole[len(head):], 0)
-	return whole, err
+	if mapPart(unsafe.Pointer(&all[at]), length, int(f.file.Fd())) == nil {
+		runtime.SetFinalizer(&all[0], func(first *byte) {
+			_ = k.giveBack(unsafe.Add(unsafe.Pointer(first), at), length).close() // nothing was written to it
+		})
+		return whole, true
+	}
+	k.giveBack(unsafe.Pointer(&all[at]), length)
+	return whole, false
+}
+
+// full reports whether no more files are kept.
+func (k *keptFiles) full() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.parts) >= mostKept
 }
 
 // keep notes where the bytes of a file will be. It reports false if too many are kept.
@@ -168,8 +220,8 @@ func (k *keptFiles) keep(at uintptr, f *partFile) bool {
 	return true
 }
 
-// giveBack ends the use of a file, and makes its place memory as any other.
-func (k *keptFiles) giveBack(place unsafe.Pointer, length uintptr) {
+// giveBack ends the use of a file, which it returns, and makes its place memory as any other.
+func (k *keptFiles) giveBack(place unsafe.Pointer, length uintptr) *partFile {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f := k.parts[uintptr(place)]
@@ -177,7 +229,7 @@ func (k *keptFiles) giveBack(place unsafe.Pointer, length uintptr) {
 	if mapPart(place, length, -1) != nil {
 		k.lost = append(k.lost, place)
 	}
-	_ = f.close() // nothing was written to it
+	return f
 }
 
 // mapPart puts a file, or empty memory for the descriptor -1, in the place of memory. What the system returns is that place: the check of pointers, which is on with the race

@@ -123,6 +123,14 @@ func (c *conn) WriteFrames(frames []byte) error {
 	return c.write(func() error { return c.writer.WriteFrames(frames) })
 }
 
+// Copy implements wire.Copier.
+func (c *conn) Copy(parts [][]byte) []byte {
+	if s, ok := c.stream.(interface{ Copy(parts [][]byte) []byte }); ok {
+		return s.Copy(parts)
+	}
+	return nil
+}
+
 func (c *conn) write(send func() error) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
