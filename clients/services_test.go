@@ -19,8 +19,8 @@ import (
 	"metasim/run"
 )
 
-// servants are the clients of python/tests/services.py again, in Go.
-var servants = map[string]testprogram.Program{"planner": planner, "asker": asker, "goer": goer}
+// servants are the clients of python/tests/services.py and of python/tests/inside.py again, in Go.
+var servants = map[string]testprogram.Program{"planner": planner, "asker": asker, "goer": goer, "insider": insider}
 
 type plans = typed.Caller[[]byte, []byte]
 

@@ -394,6 +394,7 @@ struct metasim_client {
     size_t past_count;
     metasim_random *streams;
     char *entry, *with, *directory;
+    size_t own; /* where in name begins what the client is called in its scenario, which may be inside of another one */
     uint32_t index, count;
 
     /* The connection. */
@@ -1572,6 +1573,29 @@ static bool keep_text(const field *f, uint64_t most, char **to)
     return true;
 }
 
+/* In a scenario inside of another one the client joins as "cell/arm" or "cell/arm-1", and is "arm" or "arm-1" there. */
+static void find_own_name(metasim_client *c)
+{
+    size_t all = strlen(c->name), entry = strlen(c->entry), tail;
+    char number[16];
+    int own;
+    for (own = 0; own < 2; own++) {
+        number[0] = '\0';
+        if (own == 1)
+            snprintf(number, sizeof number, "-%lu", (unsigned long)c->index);
+        tail = entry + strlen(number);
+        if (all > tail && c->name[all - tail - 1] == '/' && memcmp(c->name + all - tail, c->entry, entry) == 0 && strcmp(c->name + all - tail + entry, number) == 0)
+            c->own = all - tail;
+    }
+}
+
+/* Whether others may call the client so: by its own name, or from a scenario around its own by a longer one. */
+static bool is_called(const metasim_client *c, const void *name, size_t size)
+{
+    size_t all = strlen(c->name);
+    return size >= all - c->own && size <= all && memcmp(c->name + all - size, name, size) == 0 && (size == all || c->name[all - size - 1] == '/');
+}
+
 static bool take_about(metasim_client *c, cursor r)
 {
     field f;
@@ -1580,6 +1604,8 @@ static bool take_about(metasim_client *c, cursor r)
             !(is(&f, 3, false) && small_number(&f, &c->count)) && !(is(&f, 4, true) && keep_text(&f, MAX_CONTROL, &c->with)) &&
             !(is(&f, 5, true) && keep_text(&f, MAX_CONTROL, &c->directory)))
             return false;
+    if (c->entry != NULL && c->entry[0] != '\0')
+        find_own_name(c);
     return !r.wrong;
 }
 
@@ -2713,7 +2739,7 @@ uint32_t metasim_index(const metasim_client *c) { return c->index; }
 uint32_t metasim_count(const metasim_client *c) { return c->count; }
 const char *metasim_with(const metasim_client *c) { return c->with == NULL ? "" : c->with; }
 const char *metasim_directory(const metasim_client *c) { return c->directory == NULL ? "" : c->directory; }
-const char *metasim_name(const metasim_client *c) { return c->name; }
+const char *metasim_name(const metasim_client *c) { return c->name + c->own; }
 const char *metasim_scenario(const metasim_client *c) { return c->scenario == NULL ? "" : c->scenario; }
 metasim_code metasim_code_of(const metasim_client *c) { return c->code; }
 const char *metasim_error(const metasim_client *c) { return c->code == METASIM_OK ? "" : c->text == NULL ? NO_MEMORY : c->text; }
@@ -3223,7 +3249,7 @@ static metasim_code take_answer(metasim_client *c, service *s, delivery *d)
     exchange *e = s->open;
     while (e != NULL && e->number != little(b, NUMBER))
         e = e->next;
-    if (e == NULL || size != strlen(c->name) || memcmp(b + REPLY, c->name, size) != 0 || before(e->deadline, m->due)) {
+    if (e == NULL || !is_called(c, b + REPLY, size) || before(e->deadline, m->due)) {
         free(d); /* for another client, the second one, or too late */
         return METASIM_OK;
     }

@@ -312,7 +312,10 @@ metasim_random *metasim_rand(metasim_client *client, const char *stream);
 uint64_t metasim_rand_bits(metasim_random *stream);
 double metasim_rand_unit(metasim_random *stream);
 
-/* metasim_name returns the name of the client, metasim_scenario that of the scenario: "" before metasim_join. */
+/*
+ * metasim_name returns the name of the client, metasim_scenario that of the scenario: "" before metasim_join. In a scenario inside of another one the
+ * client joins as "cell/arm", and once it has joined its name is "arm", as its scenario has it and as messages have it in from.
+ */
 const char *metasim_name(const metasim_client *client);
 const char *metasim_scenario(const metasim_client *client);
 

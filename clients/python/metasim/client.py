@@ -223,8 +223,8 @@ class Client:
 
     @property
     def name(self) -> str:
-        """The name of the client in the scenario."""
-        return self._name
+        """The name of the client in its scenario: of one that joined as "cell/arm", in a scenario inside of another one, it is "arm" once it has joined."""
+        return self._session.own or self._name
 
     @property
     def scenario(self) -> str:

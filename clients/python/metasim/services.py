@@ -51,7 +51,7 @@ class Request:
 
     def reply(self, payload: Union[Buffer, str]) -> None:
         """Answers the request, at the client's present instant."""
-        self._say(ANSWERED, encoded(self._client.name, "reply:" + self._service, payload))
+        self._say(ANSWERED, encoded(self._client._name, "reply:" + self._service, payload))
 
     def refuse(self, text: str) -> None:
         """Refuses the request: its caller gets a CallRefusedError with this text."""
@@ -130,7 +130,7 @@ class Caller:
         if limit <= 0:
             raise MistakeError(f'a request to service "{self.service}" with the time limit {limit} ns; use a positive duration, or leave it out')
         number = self._next
-        self._client._publish("call:" + self.service, NUMBER.pack(number) + encoded(self._client.name, "call:" + self.service, request))
+        self._client._publish("call:" + self.service, NUMBER.pack(number) + encoded(self._client._name, "call:" + self.service, request))
         self._next += 1
         if len(self._open) >= self._sweep:  # those that nobody asks for any more
             self._open = {n: p for n, p in self._open.items() if not p._over()}
@@ -171,7 +171,7 @@ class Caller:
         if kind > REFUSED or size > len(body):
             raise malformed(m, "answer of a service")
         p = self._open.get(number)
-        if p is None or bytes(body[:size]) != self._client.name.encode() or p._deadline < m.due:
+        if p is None or not self._client._session.is_called(bytes(body[:size]).decode(errors="replace")) or p._deadline < m.due:
             return  # for another client, the second one, or too late
         if kind == REFUSED:
             text = bytes(body[size:]).decode(errors="replace")

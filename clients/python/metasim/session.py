@@ -54,6 +54,7 @@ class Session:
         self.started = False
         self.timed = 0
         self.seed, self.scenario = 0, ""
+        self.own = ""  # what the client is called in its scenario, which may be inside of another one
         self.entry, self.index, self.count, self.parameters, self.directory = "", 0, 0, "", ""
         self.until, self.now, self.promised, self.granted = INFINITY, ORIGIN, ORIGIN, ORIGIN
         self.next_event, self.cause = ORIGIN, INFINITY  # the conditional promise, and due of the first message handled since
@@ -166,6 +167,12 @@ class Session:
                 self.directory = as_text(value, wire.MAX_CONTROL)
             else:
                 raise Malformed("a Welcome with an unknown field")
+        owns = [own for own in (self.entry, f"{self.entry}-{self.index}") if self.entry and self.name.endswith("/" + own)]
+        self.own = owns[0] if owns else self.name
+
+    def is_called(self, name: str) -> bool:
+        """Whether others may call the client so: by its own name, or from a scenario around its own by a longer one."""
+        return name == self.own or len(name) > len(self.own) and ("/" + self.name).endswith("/" + name)
 
     def _start(self, body: memoryview) -> None:
         self.until, self.started = self._only_instant(body), True
