@@ -8,20 +8,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MAX_NAME = 1024 };
+enum { MAX_NAME = 1024, MAX_FRAME = 64 << 20, SEND = 7, ADVANCE = 9, POLL_WAIT = 10, DELIVERED = 12, AUTHORIZE = 13 };
 
-static PyObject *malformed_error, *instant_type, *origin, *infinity; /* of wire.py; prepare sets them */
+static PyObject *malformed_error, *instant_type, *message_type, *origin, *infinity; /* of wire.py; prepare sets them */
 
-static PyObject *malformed(const char *what)
-{
-    PyErr_SetString(malformed_error, what);
-    return NULL;
-}
-
-/* Reading. */
+/* Reading. What a function reads is right where it returns 1. */
 
 typedef struct cursor {
-    const uint8_t *begin, *at, *end;
+    const uint8_t *at, *end;
 } cursor;
 
 typedef struct field {
@@ -42,58 +36,23 @@ static int varint(cursor *r, uint64_t *n)
         if (byte < 128)
             return 1;
     }
-    malformed("a number of more than 64 bits");
     return 0;
 }
 
-/* Reads the next field: 1; 0 at the end, and where the bytes are wrong, which is an error of Python then. */
 static int next_field(cursor *r, field *f)
 {
     uint64_t tag;
-    if (r->at == r->end || !varint(r, &tag))
-        return 0;
-    if (r->at == r->end) {
-        malformed("a message that is cut off");
-        return 0;
-    }
-    if (!varint(r, &f->value))
+    if (!varint(r, &tag) || !varint(r, &f->value))
         return 0;
     f->number = tag >> 3;
     f->is_bytes = (tag & 7) == 2;
     f->data = r->at;
-    if (f->is_bytes && f->value > (uint64_t)(r->end - r->at)) {
-        malformed("a field that is longer than its message");
-        return 0;
-    }
-    if (!f->is_bytes && (tag & 7) != 0) {
-        malformed("a field that is neither a number nor bytes");
-        return 0;
-    }
-    if (f->is_bytes)
-        r->at += f->value;
-    return 1;
-}
-
-static int is_bytes(const field *f)
-{
     if (!f->is_bytes)
-        malformed("a number in the place of bytes");
-    return f->is_bytes;
-}
-
-static int is_number(const field *f, uint64_t most)
-{
-    if (f->is_bytes || f->value > most) {
-        malformed("a number that is too large, or bytes in its place");
+        return (tag & 7) == 0;
+    if (f->value > (uint64_t)(r->end - r->at))
         return 0;
-    }
+    r->at += f->value;
     return 1;
-}
-
-/* A part of the view that a cursor reads. */
-static PyObject *part(PyObject *view, const cursor *whole, const field *f)
-{
-    return PySequence_GetSlice(view, f->data - whole->begin, f->data - whole->begin + (Py_ssize_t)f->value);
 }
 
 typedef struct moment {
@@ -103,13 +62,13 @@ typedef struct moment {
 
 static int read_moment(const field *f, moment *to)
 {
-    cursor r = {f->data, f->data, f->data + f->value};
+    cursor r = {f->data, f->data + f->value};
     field in;
-    if (!is_bytes(f))
+    if (!f->is_bytes)
         return 0;
-    while (next_field(&r, &in)) {
-        if (in.is_bytes)
-            return malformed("an instant that cannot be read") != NULL;
+    while (r.at < r.end) {
+        if (!next_field(&r, &in) || in.is_bytes)
+            return 0;
         if (in.number == 1 && in.value < INT64_MAX)
             to->time = in.value;
         else if (in.number == 2 && in.value <= UINT32_MAX)
@@ -117,173 +76,200 @@ static int read_moment(const field *f, moment *to)
         else if (in.number == 3 && in.value < 2)
             to->infinite = in.value == 1;
         else
-            return malformed("an instant that cannot be read") != NULL;
+            return 0;
     }
-    if (PyErr_Occurred())
-        return 0;
-    if (to->infinite && (to->time != 0 || to->step != 0))
-        return malformed("an instant that is infinite and has a time") != NULL;
-    return 1;
+    return !to->infinite || (to->time == 0 && to->step == 0);
+}
+
+/* A tuple of a type that wire.py has made of values, which it takes over. */
+static PyObject *to_tuple(PyObject *type, Py_ssize_t n, PyObject **values)
+{
+    Py_ssize_t i;
+    int failed = 0;
+    PyObject *tuple;
+    for (i = 0; i < n; i++)
+        failed |= values[i] == NULL;
+    tuple = failed ? NULL : ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, n);
+#if PY_VERSION_HEX >= 0x030E0000
+    if (tuple != NULL)
+        ((PyTupleObject *)tuple)->ob_hash = -1; /* nobody has computed it */
+#endif
+    for (i = 0; i < n; i++) {
+        if (tuple != NULL)
+            PyTuple_SET_ITEM(tuple, i, values[i]);
+        else
+            Py_XDECREF(values[i]);
+    }
+    return tuple;
 }
 
 static PyObject *to_instant(const moment *m)
 {
-    PyObject *arguments, *made;
+    PyObject *values[2];
     if (m->infinite || (m->time == 0 && m->step == 0)) {
-        made = m->infinite ? infinity : origin;
-        Py_INCREF(made);
-        return made;
+        PyObject *known = m->infinite ? infinity : origin;
+        Py_INCREF(known);
+        return known;
     }
-    arguments = Py_BuildValue("((KK))", (unsigned long long)m->time, (unsigned long long)m->step);
-    if (arguments == NULL)
-        return NULL;
-    made = PyTuple_Type.tp_new((PyTypeObject *)instant_type, arguments, NULL);
-    Py_DECREF(arguments);
-    return made;
+    values[0] = PyLong_FromUnsignedLongLong(m->time);
+    values[1] = PyLong_FromUnsignedLongLong(m->step);
+    return to_tuple(instant_type, 2, values);
 }
 
-static int open_view(PyObject *view, Py_buffer *buffer, cursor *r)
+typedef struct reading {
+    PyObject *came, *view, *names, *packets; /* what came, as bytes and, where somebody needs it, as a view */
+} reading;
+
+static PyObject *part(reading *r, const uint8_t *at, uint64_t size)
 {
-    if (PyObject_GetBuffer(view, buffer, PyBUF_SIMPLE) < 0)
-        return 0;
-    r->begin = r->at = buffer->buf;
-    r->end = r->begin + buffer->len;
+    const uint8_t *begin = (const uint8_t *)PyBytes_AS_STRING(r->came);
+    if (r->view == NULL && (r->view = PyMemoryView_FromObject(r->came)) == NULL)
+        return NULL;
+    return PySequence_GetSlice(r->view, at - begin, at - begin + (Py_ssize_t)size);
+}
+
+typedef struct message {
+    uint64_t client, seq;
+    field channel, payload;
+    moment sent, due;
+} message;
+
+static int read_message(const field *body, message *m)
+{
+    cursor r = {body->data, body->data + body->value};
+    field f;
+    while (r.at < r.end) {
+        int good;
+        if (!next_field(&r, &f))
+            return 0;
+        switch (f.number) {
+        case 1: good = !f.is_bytes; break;
+        case 2: good = !f.is_bytes && f.value <= UINT32_MAX; m->client = f.value; break;
+        case 3: good = !f.is_bytes; m->seq = f.value; break;
+        case 4: good = f.is_bytes && f.value <= MAX_NAME && m->channel.number == 0; m->channel = f; break; /* twice: wire.py looks at both */
+        case 5: good = read_moment(&f, &m->sent); break;
+        case 6: good = read_moment(&f, &m->due); break;
+        case 7: good = f.is_bytes; m->payload = f; break;
+        default: good = 0;
+        }
+        if (!good)
+            return 0;
+    }
     return 1;
 }
 
-static int append_new(PyObject *list, PyObject *made)
+/* The Message of a body: NULL without an error of Python where it is none, or its sender has no name. */
+static PyObject *to_message(reading *r, const field *body)
 {
-    int failed = made == NULL || PyList_Append(list, made) < 0;
-    Py_XDECREF(made);
+    message m;
+    PyObject *values[6], *name, *number;
+    memset(&m, 0, sizeof m);
+    m.channel.data = m.payload.data = body->data + body->value;
+    if (!read_message(body, &m) || (number = PyLong_FromUnsignedLongLong(m.client)) == NULL)
+        return NULL;
+    name = PyDict_GetItemWithError(r->names, number);
+    Py_DECREF(number);
+    if (name == NULL)
+        return NULL;
+    values[1] = PyUnicode_DecodeUTF8((const char *)m.channel.data, (Py_ssize_t)m.channel.value, NULL);
+    if (values[1] == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
+            PyErr_Clear();
+        return NULL;
+    }
+    Py_INCREF(name);
+    values[0] = name;
+    values[2] = PyLong_FromUnsignedLongLong(m.seq);
+    values[3] = to_instant(&m.sent);
+    values[4] = to_instant(&m.due);
+    values[5] = part(r, m.payload.data, m.payload.value);
+    return to_tuple(message_type, 6, values);
+}
+
+/* The instant that an AuthorizeAdvance authorizes, likewise. */
+static PyObject *to_authorized(const field *body)
+{
+    cursor r = {body->data, body->data + body->value};
+    field f;
+    moment until = {0, 0, 0}, quiet = {0, 0, 0};
+    while (r.at < r.end)
+        if (!next_field(&r, &f) || !(f.number == 1 ? read_moment(&f, &until) : f.number == 2 && read_moment(&f, &quiet)))
+            return NULL;
+    return to_instant(&until);
+}
+
+static int append_packet(reading *r, const field *body)
+{
+    PyObject *value = body->number == DELIVERED ? to_message(r, body) : body->number == AUTHORIZE ? to_authorized(body) : NULL;
+    PyObject *pair, *values[2];
+    int failed;
+    if (value == NULL && (PyErr_Occurred() || (value = part(r, body->data, body->value)) == NULL))
+        return 0;
+    values[0] = PyLong_FromUnsignedLongLong(body->number);
+    values[1] = value;
+    pair = to_tuple((PyObject *)&PyTuple_Type, 2, values);
+    failed = pair == NULL || PyList_Append(r->packets, pair) < 0;
+    Py_XDECREF(pair);
     return !failed;
 }
 
-static PyObject *speed_fields(PyObject *self, PyObject *view)
+/* Reads a packet. One with a member has it first, and it is 0. */
+static int read_packet(const field *packet, field *body)
 {
-    Py_buffer buffer;
-    cursor r;
-    field f;
-    PyObject *list;
-    (void)self;
-    if (!open_view(view, &buffer, &r))
-        return NULL;
-    list = PyList_New(0);
-    while (list != NULL && next_field(&r, &f)) {
-        PyObject *value = f.is_bytes ? part(view, &r, &f) : PyLong_FromUnsignedLongLong(f.value);
-        PyObject *pair = value == NULL ? NULL : Py_BuildValue("KN", (unsigned long long)f.number, value);
-        if (!append_new(list, pair))
-            break;
-    }
-    PyBuffer_Release(&buffer);
-    if (PyErr_Occurred())
-        Py_CLEAR(list);
-    return list;
+    cursor in = {packet->data, packet->data + packet->value};
+    if (packet->number != 1 || !packet->is_bytes || !next_field(&in, body))
+        return 0;
+    if (body->number == 1 && !body->is_bytes && body->value == 0 && !next_field(&in, body))
+        return 0;
+    return body->is_bytes && in.at == in.end;
 }
 
-static PyObject *speed_frame(PyObject *self, PyObject *view)
+static int read_frame(reading *r, cursor frame)
 {
-    Py_buffer buffer;
-    cursor r;
+    Py_ssize_t before = PyList_GET_SIZE(r->packets);
     field packet, body;
-    PyObject *list;
-    (void)self;
-    if (!open_view(view, &buffer, &r))
-        return NULL;
-    list = PyList_New(0);
-    while (list != NULL && next_field(&r, &packet)) {
-        cursor in = {r.begin, packet.data, packet.data + packet.value};
-        PyObject *made;
-        if (packet.number != 1 || !packet.is_bytes) {
-            malformed("a frame that cannot be read");
-            break;
+    while (frame.at < frame.end) {
+        if (!next_field(&frame, &packet) || !read_packet(&packet, &body)) {
+            if (PyList_SetSlice(r->packets, before, PyList_GET_SIZE(r->packets), NULL) == 0)
+                PyErr_SetString(malformed_error, "a frame that cannot be read");
+            return 0;
         }
-        if (!next_field(&in, &body) || (body.number == 1 && !body.is_bytes && body.value == 0 && !next_field(&in, &body)) || !body.is_bytes || in.at != in.end) {
-            if (!PyErr_Occurred())
-                malformed("a packet that cannot be read");
-            break;
-        }
-        made = part(view, &r, &body);
-        if (!append_new(list, made == NULL ? NULL : Py_BuildValue("KN", (unsigned long long)body.number, made)))
-            break;
+        if (!append_packet(r, &body))
+            return 0;
     }
-    PyBuffer_Release(&buffer);
-    if (PyErr_Occurred())
-        Py_CLEAR(list);
-    return list;
+    return 1;
 }
 
-static PyObject *speed_authorized(PyObject *self, PyObject *view)
+static PyObject *speed_read(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    Py_buffer buffer;
-    cursor r;
-    field f;
-    moment until = {0, 0, 0}, quiet = {0, 0, 0};
+    reading r;
+    const uint8_t *begin, *at, *end;
+    int good = 1;
     (void)self;
-    if (!open_view(view, &buffer, &r))
-        return NULL;
-    while (next_field(&r, &f)) {
-        if (f.number != 1 && f.number != 2)
-            malformed("an AuthorizeAdvance with an unknown field");
-        else
-            read_moment(&f, f.number == 1 ? &until : &quiet);
-        if (PyErr_Occurred())
+    if (n != 3 || !PyBytes_Check(args[0]) || !PyDict_Check(args[1]) || !PyList_Check(args[2]))
+        return PyErr_SetString(PyExc_TypeError, "read takes bytes, a dict and a list"), NULL;
+    r.came = args[0];
+    r.view = NULL;
+    r.names = args[1];
+    r.packets = args[2];
+    begin = at = (const uint8_t *)PyBytes_AS_STRING(r.came);
+    end = begin + PyBytes_GET_SIZE(r.came);
+    while (good && end - at >= 4) {
+        uint32_t size = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        cursor frame = {at + 4, at + 4};
+        if (size == 0 || size > MAX_FRAME) {
+            PyErr_SetString(malformed_error, "a frame of 0 bytes, or of more than 64 MiB");
+            good = 0;
+        } else if ((Py_ssize_t)size > end - at - 4) {
             break;
-    }
-    PyBuffer_Release(&buffer);
-    return PyErr_Occurred() ? NULL : to_instant(&until);
-}
-
-static PyObject *to_text(const field *f)
-{
-    PyObject *text;
-    if (f->value > MAX_NAME)
-        return malformed("a text that is too long");
-    text = PyUnicode_DecodeUTF8((const char *)f->data, (Py_ssize_t)f->value, NULL);
-    if (text == NULL && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))
-        malformed("a text that is not UTF-8");
-    return text;
-}
-
-static PyObject *speed_delivered(PyObject *self, PyObject *view)
-{
-    Py_buffer buffer;
-    cursor r;
-    field f, payload;
-    moment sent = {0, 0, 0}, due = {0, 0, 0};
-    unsigned long long client = 0, seq = 0;
-    PyObject *text = PyUnicode_New(0, 0), *bytes = NULL, *from = NULL, *to = NULL, *made = NULL;
-    (void)self;
-    if (!open_view(view, &buffer, &r))
-        return NULL;
-    payload.data = r.begin;
-    payload.value = 0;
-    while (text != NULL && next_field(&r, &f)) {
-        if (f.number == 1 ? !is_number(&f, UINT64_MAX) : f.number == 2 ? !is_number(&f, UINT32_MAX) : f.number == 3 ? !is_number(&f, UINT64_MAX) :
-            f.number == 4 || f.number == 7 ? !is_bytes(&f) : f.number == 5 ? !read_moment(&f, &sent) : f.number == 6 ? !read_moment(&f, &due) : 1) {
-            if (!PyErr_Occurred())
-                malformed("a DeliveredMessage with an unknown field");
-            break;
+        } else {
+            frame.end += size;
+            good = read_frame(&r, frame);
+            at = frame.end;
         }
-        if (f.number == 2)
-            client = f.value;
-        else if (f.number == 3)
-            seq = f.value;
-        else if (f.number == 4)
-            Py_XSETREF(text, to_text(&f));
-        else if (f.number == 7)
-            payload = f;
     }
-    bytes = PyErr_Occurred() ? NULL : part(view, &r, &payload);
-    from = bytes == NULL ? NULL : to_instant(&sent);
-    to = from == NULL ? NULL : to_instant(&due);
-    if (to != NULL)
-        made = Py_BuildValue("KOKOOO", client, text, seq, from, to, bytes);
-    Py_XDECREF(text);
-    Py_XDECREF(bytes);
-    Py_XDECREF(from);
-    Py_XDECREF(to);
-    PyBuffer_Release(&buffer);
-    return made;
+    Py_XDECREF(r.view);
+    return good ? PyLong_FromSsize_t(at - begin) : NULL;
 }
 
 /* Writing. */
@@ -319,7 +305,7 @@ static void put_small(small *s, unsigned number, const small *value)
 /* Puts an instant of Python. Returns 0 where it is none. */
 static int put_instant(small *s, unsigned number, PyObject *i)
 {
-    small value = {{0}, 0};
+    small value;
     unsigned long long time, step;
     if (!PyTuple_Check(i) || PyTuple_GET_SIZE(i) != 2)
         return PyErr_SetString(PyExc_TypeError, "an instant is a time and a step"), 0;
@@ -327,6 +313,7 @@ static int put_instant(small *s, unsigned number, PyObject *i)
     step = PyErr_Occurred() ? 0 : PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(i, 1));
     if (PyErr_Occurred())
         return 0;
+    value.size = 0;
     if (time == INT64_MAX) {
         put_number(&value, 3, 1);
     } else {
@@ -338,91 +325,121 @@ static int put_instant(small *s, unsigned number, PyObject *i)
     return 1;
 }
 
-static PyObject *to_bytes(const small *s) { return PyBytes_FromStringAndSize((const char *)s->data, (Py_ssize_t)s->size); }
-
-static PyObject *speed_instant(PyObject *self, PyObject *args)
+static int put_int(small *s, unsigned number, PyObject *value)
 {
-    small s = {{0}, 0};
-    unsigned number;
-    PyObject *i;
-    (void)self;
-    return PyArg_ParseTuple(args, "IO", &number, &i) && put_instant(&s, number, i) ? to_bytes(&s) : NULL;
-}
-
-static PyObject *speed_number(PyObject *self, PyObject *args)
-{
-    small s = {{0}, 0};
-    unsigned number;
-    PyObject *value;
-    unsigned long long n;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "IO", &number, &value))
-        return NULL;
-    n = PyLong_AsUnsignedLongLong(value);
+    unsigned long long n = PyLong_AsUnsignedLongLong(value);
     if (PyErr_Occurred())
-        return NULL;
-    put_number(&s, number, n);
-    return to_bytes(&s);
+        return 0;
+    put_number(s, number, n);
+    return 1;
 }
 
-static PyObject *speed_report(PyObject *self, PyObject *args)
+/* A packet of a body of so many bytes, of which those of head are in place; *rest is where the others go. */
+static PyObject *to_packet(unsigned kind, const char *head, size_t head_size, size_t size, char **rest)
 {
-    small inner = {{0}, 0}, s = {{0}, 0};
-    PyObject *now, *floor, *next, *handled;
-    unsigned long long n;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "OOOO", &now, &floor, &next, &handled) || !put_instant(&inner, 1, now) || !put_instant(&inner, 2, floor) || !put_instant(&inner, 3, next))
-        return NULL;
-    n = PyLong_AsUnsignedLongLong(handled);
-    if (PyErr_Occurred())
-        return NULL;
-    put_number(&inner, 4, n);
-    if (inner.size > 0)
-        put_small(&s, 1, &inner);
-    return to_bytes(&s);
-}
-
-static PyObject *speed_packet(PyObject *self, PyObject *args)
-{
-    small head = {{0}, 0}, size = {{0}, 0};
-    unsigned kind;
-    Py_buffer body;
+    small front, inner;
+    size_t before;
     PyObject *made;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "Iy*", &kind, &body))
-        return NULL;
-    size.data[size.size++] = (uint8_t)(kind << 3 | 2);
-    put_varint(&size, (uint64_t)body.len);
-    head.data[head.size++] = 1 << 3 | 2;
-    put_varint(&head, (uint64_t)body.len + size.size);
-    made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(head.size + size.size) + body.len);
+    inner.size = front.size = 0;
+    inner.data[inner.size++] = (uint8_t)(kind << 3 | 2);
+    put_varint(&inner, size);
+    front.data[front.size++] = 1 << 3 | 2;
+    put_varint(&front, size + inner.size);
+    memcpy(front.data + front.size, inner.data, inner.size);
+    before = front.size + inner.size;
+    made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(before + size));
     if (made != NULL) {
-        char *to = PyBytes_AS_STRING(made);
-        memcpy(to, head.data, head.size);
-        memcpy(to + head.size, size.data, size.size);
-        memcpy(to + head.size + size.size, body.buf, (size_t)body.len);
+        memcpy(PyBytes_AS_STRING(made), front.data, before);
+        memcpy(PyBytes_AS_STRING(made) + before, head, head_size);
+        *rest = PyBytes_AS_STRING(made) + before + head_size;
     }
-    PyBuffer_Release(&body);
     return made;
+}
+
+static PyObject *speed_send(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    small s;
+    PyObject *made;
+    char *rest;
+    size_t head, payload;
+    (void)self;
+    if (n != 3 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[2]))
+        return PyErr_SetString(PyExc_TypeError, "send takes bytes, an instant and bytes"), NULL;
+    s.size = 0;
+    if (!put_instant(&s, 2, args[1]))
+        return NULL;
+    head = (size_t)PyBytes_GET_SIZE(args[0]);
+    payload = (size_t)PyBytes_GET_SIZE(args[2]);
+    if (payload > 0) {
+        s.data[s.size++] = 3 << 3 | 2;
+        put_varint(&s, payload);
+    }
+    made = to_packet(SEND, PyBytes_AS_STRING(args[0]), head, head + s.size + payload, &rest);
+    if (made != NULL) {
+        memcpy(rest, s.data, s.size);
+        memcpy(rest + s.size, PyBytes_AS_STRING(args[2]), payload);
+    }
+    return made;
+}
+
+/* Puts a report: now, floor, next event and how many messages were handled. */
+static int put_report(small *s, PyObject *const *args)
+{
+    small report;
+    report.size = 0;
+    if (!put_instant(&report, 1, args[0]) || !put_instant(&report, 2, args[1]) || !put_instant(&report, 3, args[2]) || !put_int(&report, 4, args[3]))
+        return 0;
+    if (report.size > 0)
+        put_small(s, 1, &report);
+    return 1;
+}
+
+static PyObject *speed_advance(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    small s;
+    char *rest;
+    (void)self;
+    s.size = 0;
+    if (n != 5)
+        return PyErr_SetString(PyExc_TypeError, "advance takes five values"), NULL;
+    return put_report(&s, args) && put_int(&s, 2, args[4]) ? to_packet(ADVANCE, (const char *)s.data, s.size, s.size, &rest) : NULL;
+}
+
+static PyObject *speed_poll(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    small s;
+    char *rest;
+    int messages;
+    (void)self;
+    s.size = 0;
+    if (n != 8)
+        return PyErr_SetString(PyExc_TypeError, "poll takes eight values"), NULL;
+    if ((messages = PyObject_IsTrue(args[5])) < 0 || !put_report(&s, args) || !put_instant(&s, 2, args[4]))
+        return NULL;
+    put_number(&s, 3, (uint64_t)messages);
+    if (!put_int(&s, 4, args[6]) || !put_int(&s, 5, args[7]))
+        return NULL;
+    return to_packet(POLL_WAIT, (const char *)s.data, s.size, s.size, &rest);
 }
 
 static PyObject *speed_prepare(PyObject *self, PyObject *args)
 {
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOO", &malformed_error, &instant_type, &origin, &infinity))
+    if (!PyArg_ParseTuple(args, "OOOOO", &malformed_error, &instant_type, &message_type, &origin, &infinity))
         return NULL;
     Py_INCREF(malformed_error);
     Py_INCREF(instant_type);
+    Py_INCREF(message_type);
     Py_INCREF(origin);
     Py_INCREF(infinity);
     Py_RETURN_NONE;
 }
 
+#define FAST(function) (PyCFunction)(void (*)(void))function, METH_FASTCALL, NULL
+
 static PyMethodDef methods[] = {
-    {"prepare", speed_prepare, METH_VARARGS, NULL},     {"fields", speed_fields, METH_O, NULL},     {"frame", speed_frame, METH_O, NULL},
-    {"authorized", speed_authorized, METH_O, NULL},     {"delivered", speed_delivered, METH_O, NULL}, {"instant", speed_instant, METH_VARARGS, NULL},
-    {"number", speed_number, METH_VARARGS, NULL},       {"report", speed_report, METH_VARARGS, NULL}, {"packet", speed_packet, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
+    {"prepare", speed_prepare, METH_VARARGS, NULL}, {"read", FAST(speed_read)}, {"send", FAST(speed_send)},
+    {"advance", FAST(speed_advance)},               {"poll", FAST(speed_poll)}, {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_speed", NULL, -1, methods, NULL, NULL, NULL, NULL};

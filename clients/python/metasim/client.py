@@ -207,7 +207,7 @@ class Client:
         self._joined = True
         self._session.name, self._session.reaction = self._name, self._reaction
         try:
-            self._connection = self._connection or Connection(self._server, self._name)
+            self._connection = self._connection or Connection(self._server, self._name, self._session.names)
         except Error as e:
             self._session.end(e)
             raise
@@ -293,7 +293,9 @@ class Client:
 
         With a timeout it raises TimedOutError when so many seconds of real time have passed. Nothing is lost: call next again with the same limit. Until it
         has returned the client still waits, so it publishes nothing, and steps to nothing else; it may leave."""
-        self._deadline = None if timeout is None else real_time.monotonic() + timeout
+        if timeout is None:
+            return self._advance(limit, True)
+        self._deadline = real_time.monotonic() + timeout
         try:
             return self._advance(limit, True)
         finally:
@@ -333,7 +335,8 @@ class Client:
             self._not_joined()
         if time.__class__ is not int:
             time = self._time("the limit of next" if messages else "the time of a step", time)
-        self._alone_here()
+        if self._waiting:
+            self._alone_here()
         if self._running:
             self._refuse_waiting("cannot step in a handler of run; set a timer instead")
         if self._waits is not None and (not messages or time != self._waits):
@@ -343,19 +346,19 @@ class Client:
             return unread
         want = s.goal(time, messages)
         waited = self._waits is not None  # the server knows what the client is after
-        if not s.authorized(want, messages):
-            self._look()
-        if not waited and s.authorized(want, messages):
-            s.go_on(s.now if messages else want, want, self._computed())
+        free = s.authorized(want, messages) or self._look(want, messages)
+        if free and not waited:
+            s.go_on(s.now if messages else want, want, self._computed() if s.timed else 0)
             self._flush()
-        if waited or not s.authorized(want, messages):  # also where it came back meanwhile
+            free = s.authorized(want, messages)  # it may have come back meanwhile
+        if waited or not free:
             self._wait(want, messages)
         try:
             given = s.arrive(want, messages)
         except EndError as e:
             e.messages = self._give(list(e.messages))
             raise
-        return self._give(given)
+        return self._give(given) if self._inputs or self._unread else given
 
     def _give(self, messages: List[Message]) -> List[Message]:
         """Gives messages to the inputs, and returns those that step and next show, behind those that came while a call waited."""
@@ -399,29 +402,29 @@ class Client:
                 if self._deadline is not None and real_time.monotonic() >= self._deadline:
                     self._waits, self._asked = want[0], asked
                     raise TimedOutError(f'client "{self._name}" has waited for as long as it wanted, at {words(s.now)}; call next again')
-                self._hear(wait=True)
+                self._read(wait=True)
+                if s.over is not None:
+                    raise s.over
                 continue
-            measured = self._computed(waits=True) if asked < 0 else b""
+            computed = self._computed() if s.timed and asked < 0 else 0
             asked = self._lives  # a server that was resumed is asked again
-            s.wait(want, messages, measured)
+            s.wait(want, messages, computed, self._processor_time(computed) if computed >= LONG_STRETCH else 0)
             self._flush()
         self._waits = None
         if s.timed:
             self._went_on = real_time.monotonic_ns()
 
-    def _computed(self, waits: bool = False) -> bytes:
-        """How long the client has computed since its last report, as fields of it: it is for reports on the run."""
-        if not self._session.timed:
-            return b""
+    def _computed(self) -> int:
+        """For how many nanoseconds the client has computed since its last report: it is for reports on the run."""
         now = real_time.monotonic_ns()
         took, self._went_on = now - self._went_on, now
-        if not waits:
-            return number(2, took)
-        cpu, before = 0, self._cpu
-        if self._alone and took >= LONG_STRETCH:
-            self._cpu = real_time.process_time_ns()
-            cpu = self._cpu - before if self._cpu - before <= 64 * took else 0  # else it is mostly of shorter stretches
-        return number(4, took) + number(5, cpu)
+        return took
+
+    def _processor_time(self, computed: int) -> int:
+        if not self._alone:
+            return 0
+        before, self._cpu = self._cpu, real_time.process_time_ns()
+        return self._cpu - before if self._cpu - before <= 64 * computed else 0  # else it is mostly of shorter stretches
 
     def _alone_here(self) -> None:
         if self._waiting:
@@ -434,15 +437,17 @@ class Client:
     # Speaking.
 
     def _publish(self, channel: str, payload: Union[Buffer, str]) -> None:
-        if not self._session.started:
+        s = self._session
+        if not s.started:
             self._not_joined()
-        self._alone_here()
+        if self._waiting:
+            self._alone_here()
         try:
-            self._session.publish(channel, encoded(self._name, channel, payload))
+            s.publish(channel, payload if payload.__class__ is bytes else encoded(self._name, channel, payload))
         except Error as e:
             self._refuse(e)
             raise
-        if self._session.out_size >= FULL:
+        if s.out_size >= FULL:
             self._flush()
 
     def promise(self, time: int) -> None:
@@ -534,32 +539,39 @@ class Client:
     def _write(self) -> None:
         """Writes what waits. What fails is noted: a server that ends the run says why, then closes."""
         assert self._connection is not None
-        life = self._lives
+        s, life = self._session, self._lives
         try:
-            self._connection.write(self._session.frames())
+            self._connection.write(s.frames())
         except (OSError, EOFError):
-            while self._session.over is None and life == self._lives:
+            while s.over is None and life == self._lives:
                 self._read(wait=True)
         except Malformed as e:
             self._malformed(e)
 
     def _flush(self) -> None:
         self._write()
-        self._session.check()
+        if self._session.over is not None:
+            raise self._session.over
         self._writes += 1
         if self._writes > WRITES_UNREAD:
             self._hear(wait=False)
 
-    def _look(self) -> None:
+    def _look(self, want: Instant, messages: bool) -> bool:
         """Looks whether the server has authorized more, before the client says that it waits."""
-        looks, had = self._fruitless, self._session.granted
-        if looks < LOOKS or looks % LOOKS == 0:
-            self._hear(wait=False)
-        self._fruitless = 0 if self._session.granted > had else looks + 1
+        looks = self._fruitless
+        self._fruitless = looks + 1
+        if looks >= LOOKS and looks % LOOKS:
+            return False
+        had = self._session.granted
+        self._hear(wait=False)
+        if self._session.granted > had:
+            self._fruitless = 0
+        return self._session.authorized(want, messages)
 
     def _hear(self, wait: bool) -> None:
         self._read(wait)
-        self._session.check()
+        if self._session.over is not None:
+            raise self._session.over
 
     def _read(self, wait: bool) -> None:
         assert self._connection is not None
@@ -567,7 +579,8 @@ class Client:
         self._writes = 0
         broken: Union[None, Malformed, LostError] = None
         if s.over is None:
-            self._alone_here()  # also of two threads that came at the same time only one waits
+            if self._waiting:
+                self._alone_here()  # also of two threads that came at the same time only one waits
             self._waiting = True
             try:
                 c.read(wait, self._deadline)
@@ -577,13 +590,13 @@ class Client:
                 broken = LostError(f'client "{self._name}": lost the server at {words(s.now)}: {getattr(e, "strerror", None) or e}')
             finally:
                 self._waiting = False
-        messages, c.messages = c.messages, []
-        for kind, body in messages:
-            if s.over is None:
-                s.take(kind, body)
+        packets, c.packets = c.packets, []
+        s.hear(packets)
+        if broken is None:
+            return
         if isinstance(broken, Malformed):
             self._malformed(broken)
-        elif broken is not None and s.over is None:
+        elif s.over is None:
             self._lost(broken)
 
     def _lost(self, error: LostError) -> None:
@@ -620,7 +633,7 @@ class Client:
             s.come_back(m)
             self._close()
             try:
-                self._connection = Connection(self._server, self._name)
+                self._connection = Connection(self._server, self._name, self._session.names)
                 s.put(wire.HELLO, self._hello())
                 if self._catch_up(m):
                     return
@@ -736,7 +749,7 @@ class Client:
                 return
         want = max(self._next_timer(), s.now)
         if self._goes_on() and s.authorized(want, True):
-            s.go_on(s.now, want, self._computed())  # a step has led here
+            s.go_on(s.now, want, self._computed() if s.timed else 0)  # a step has led here
         while self._goes_on():
             want = max(self._next_timer(), s.now)
             to = s.reach(want, True)
@@ -746,10 +759,8 @@ class Client:
                 if not self._goes_on():
                     return
                 want = max(self._next_timer(), s.now)
-                if not s.authorized(want, True):
-                    self._look()
-                if s.authorized(want, True):
-                    s.go_on(s.now, want, self._computed())
+                if s.authorized(want, True) or self._look(want, True):
+                    s.go_on(s.now, want, self._computed() if s.timed else 0)
                     self._flush()
             elif s.granted == s.until:
                 self.leave()

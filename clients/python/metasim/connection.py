@@ -6,15 +6,16 @@ import errno
 import select
 import socket
 import time
-from typing import List, Optional, Tuple, Union
+from typing import Dict, List, Optional, Union
 from urllib.parse import unquote, urlsplit
 
 from . import wire
 from .errors import LostError, MistakeError
 from .shared import Rings
-from .wire import Buffer, Malformed
+from .wire import Buffer, Malformed, Packet
 
 READ = 1 << 16
+AT_ONCE = int(socket.MSG_DONTWAIT)
 
 
 class Socket:
@@ -26,7 +27,7 @@ class Socket:
     def send(self, data: Buffer) -> int:
         """Writes as much as there is room for, and returns how much."""
         try:
-            return self.socket.send(data, socket.MSG_DONTWAIT)
+            return self.socket.send(data, AT_ONCE)
         except BlockingIOError:
             return 0
 
@@ -43,7 +44,7 @@ class Socket:
     def recv(self, most: int, wait: bool) -> Optional[bytes]:
         """Reads what has come: None for nothing, if it is not to wait; no byte at the end."""
         try:
-            return self.socket.recv(most, 0 if wait else socket.MSG_DONTWAIT)
+            return self.socket.recv(most) if wait else self.socket.recv(most, AT_ONCE)
         except BlockingIOError:
             return None
 
@@ -75,10 +76,11 @@ def connect(url: str, client: str) -> Union[Socket, Rings]:
 class Connection:
     """Frames out, messages in. It is written and read by one thread, so a write that has to wait reads meanwhile."""
 
-    def __init__(self, url: str, client: str) -> None:
+    def __init__(self, url: str, client: str, names: Dict[int, str]) -> None:
         self.stream = connect(url, client)
         self.rest = b""
-        self.messages: List[Tuple[int, memoryview]] = []
+        self.packets: List[Packet] = []  # that were read
+        self.names = names  # of clients, as they are introduced
 
     def write(self, data: bytes) -> None:
         n = self.stream.send(data)
@@ -94,34 +96,23 @@ class Connection:
                 self.read(wait=False)
 
     def read(self, wait: bool, deadline: Optional[float] = None) -> None:
-        """Reads what has come into messages, and waits for something if wait says so, at most until deadline. The end of the stream is an EOFError."""
-        if wait and deadline is not None and not self.stream.readable(deadline):
-            return
+        """Reads what has come into packets, and waits for something if wait says so, at most until deadline. The end of the stream is an EOFError."""
+        if wait and (self.packets or deadline is not None and not self.stream.readable(deadline)):
+            return  # a write has read them
         got = self.stream.recv(READ, wait)
         if got is None:
             return
         if not got:
             raise EOFError("the connection was closed")
-        self.parse(self.rest + got if self.rest else got)
+        if self.rest:
+            got = self.rest + got
+        done = wire.read(got, self.names, self.packets)
+        self.rest = got[done:]
+        if len(self.rest) >= 4 and (size := int.from_bytes(self.rest[:4], "little")) > READ:
+            whole, self.rest = self.whole(self.rest, size + 4), b""
+            wire.read(whole, self.names, self.packets)
 
-    def parse(self, came: bytes) -> None:
-        view, i, end = memoryview(came), 0, len(came)
-        while end - i >= 4:
-            size = int.from_bytes(came[i:i + 4], "little")
-            if size == 0 or size > wire.MAX_FRAME:
-                raise Malformed("a frame of 0 bytes, or of more than 64 MiB")
-            if end - i - 4 < size:
-                if size > READ:
-                    came, view = self.whole(came[i:], size + 4)
-                    i, end = 0, len(came)
-                    continue
-                break
-            i += 4
-            self.messages += wire.frame(view[i:i + size])
-            i += size
-        self.rest = came[i:]
-
-    def whole(self, begun: bytes, size: int) -> Tuple[bytes, memoryview]:
+    def whole(self, begun: bytes, size: int) -> bytes:
         """Reads a large frame to its end, without copying it again and again."""
         room = bytearray(size)
         view = memoryview(room)
@@ -133,8 +124,7 @@ class Connection:
                 raise EOFError("the connection was closed")
             view[done:done + len(got)] = got
             done += len(got)
-        whole = bytes(room)
-        return whole, memoryview(whole)
+        return bytes(room)
 
     def close(self) -> None:
         self.stream.close()

@@ -6,23 +6,13 @@ It is docs/protocol.md, section 6, and says what the reference client in Go says
 from __future__ import annotations
 
 from collections import deque
-from typing import Callable, Deque, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Deque, Dict, List, Optional, Tuple, Union
 
 from . import wire
 from .errors import EndError, Error, LeftError, MistakeError, ProtocolError, PromiseRegressError, RefusedError, SendBeforePromiseError, TimeRegressError
 from .memory import Memory
-from .wire import FOREVER, INFINITY, ORIGIN, Buffer, Instant, Malformed, as_bytes, as_number, as_text, at, data, instant, number, packet, read_instant, text
-
-
-class Message(NamedTuple):
-    """A message that the client was given."""
-
-    sender: str
-    channel: str
-    seq: int  # counts the sender's sends, from 0
-    sent: Instant
-    due: Instant  # when it arrived: the instant at which the client sees it
-    payload: memoryview
+from .wire import (FOREVER, INFINITY, ORIGIN, Buffer, Instant, Malformed, Message, Packet, as_bytes, as_number, as_text, at, data, instant, number, packet,
+                   read_instant, text)
 
 
 def words(i: Instant) -> str:
@@ -82,8 +72,23 @@ class Session:
 
     # Hearing.
 
-    def take(self, kind: int, body: memoryview) -> None:
-        """Takes in one message of the server."""
+    def hear(self, packets: List[Packet]) -> None:
+        """Takes in what the server has sent, until the session is over."""
+        for kind, body in packets:
+            if self.over is not None:
+                return
+            if body.__class__ is Message:
+                if self.memory is None or not self.memory.coming:
+                    self.given.append(body)
+                else:
+                    self._message(body)
+            elif body.__class__ is Instant:
+                if body > self.granted:
+                    self.granted = body
+            else:
+                self._take(kind, body)
+
+    def _take(self, kind: int, body: memoryview) -> None:
         try:
             handle = _TAKE.get(kind)
             if handle is None:
@@ -219,7 +224,9 @@ class Session:
         name = self.names.get(client)
         if name is None:
             raise Malformed(f"a message from client {client}, which it has not introduced")
-        message = Message(name, channel, seq, sent, due, payload)
+        self._message(Message(name, channel, seq, sent, due, payload))
+
+    def _message(self, message: Message) -> None:
         if self.memory is not None and self.memory.coming and self.memory.skip > 0:
             self._again(self.memory, message)
         else:
@@ -259,7 +266,7 @@ class Session:
             if authorized and sent >= self.granted:
                 self._ask(m, sent)
                 return False
-            self._send(channel, sent, payload)
+            self._put(wire.send(self._head(channel), sent, payload))
             m.next, m.clock = m.next + 1, sent
         last = max(self.now, m.due)
         if last != ORIGIN and (m.skip > 0 or last >= self.granted):
@@ -274,18 +281,20 @@ class Session:
             return
         m.asked = want
         floor = max(m.known_floor, want)
-        self.put(wire.POLL_WAIT, wire.report(max(m.known_now, m.clock), floor, floor, self.handled - m.skip) + instant(2, want))
+        self._put(wire.poll(max(m.known_now, m.clock), floor, floor, self.handled - m.skip, want, False, 0, 0))
 
     # Advancing. The caller says Goal, and then GoOn or Wait; Arrive when the client is authorized or at the end.
 
     def goal(self, time: int, messages: bool) -> Instant:
         """The instant that a step to a time, or the next message until then, leads to; a step is a promise too."""
-        self.check()
-        if time < self.now[0]:
-            raise TimeRegressError(f'client "{self.name}" cannot go back to {time} ns: it is at {words(self.now)}; advance to a later time')
-        want = at(time)
-        if want < self.now:
-            want = self.now
+        if self.over is not None:
+            raise self.over
+        now = self.now
+        if time < now[0]:
+            raise TimeRegressError(f'client "{self.name}" cannot go back to {time} ns: it is at {words(now)}; advance to a later time')
+        want = INFINITY if time >= FOREVER else Instant(time, 0)
+        if want < now:
+            want = now
         if not messages and want > self.promised:
             self.promised = want
         return want
@@ -296,25 +305,42 @@ class Session:
         return want
 
     def authorized(self, want: Instant, messages: bool) -> bool:
-        return self.reach(want, messages) < self.granted
+        if messages and self.given and self.given[0].due < want:
+            want = self.given[0].due
+        return want < self.granted
 
     def answered(self, want: Instant, messages: bool) -> bool:
-        return self.granted == self.until or self.reach(want, messages) < self.granted
+        if messages and self.given and self.given[0].due < want:
+            want = self.given[0].due
+        return want < self.granted or self.granted == self.until
 
-    def go_on(self, now: Instant, want: Instant, measured: bytes = b"") -> None:
-        self.put(wire.ADVANCE, self._report(now, want) + measured)
+    def go_on(self, now: Instant, want: Instant, computed: int = 0) -> None:
+        """Says that the client goes on, after computing for so many nanoseconds."""
+        now, floor = self._clocks(now, want)
+        self._put(wire.advance(now, floor, self.next_event, self.handled, computed))
 
-    def wait(self, want: Instant, messages: bool, measured: bytes = b"") -> None:
+    def wait(self, want: Instant, messages: bool, computed: int = 0, cpu: int = 0) -> None:
+        """Says that the client waits."""
         if self.memory is not None:
             self.memory.waited = True
-        self.put(wire.POLL_WAIT, self._report(self.now, want) + instant(2, want) + (b"\x18\x01" if messages else b"") + measured)
+        now, floor = self._clocks(self.now, want)
+        p = wire.poll(now, floor, self.next_event, self.handled, want, messages, computed, cpu)
+        self.out.append(p)
+        self.out_size += len(p)
 
     def arrive(self, want: Instant, messages: bool) -> List[Message]:
-        to = self.reach(want, messages)
+        given, to = self.given, want
+        if messages and given and given[0].due < want:
+            to = given[0].due
         if to < self.granted:
             self.now = to
-            return self._handle(to)
-        due = [] if messages else self._handle(self.granted)
+            seen = []
+            while given and given[0].due <= to:
+                seen.append(self.pop())
+            return seen
+        due = []
+        while not messages and given and given[0].due <= self.granted:
+            due.append(self.pop())
         raise EndError(f'client "{self.name}": the run ends at {words(self.until)}, before {words(want)}; leave now', due)
 
     def pop(self) -> Message:
@@ -323,22 +349,21 @@ class Session:
         self.handled += 1
         if self.memory is not None:
             self.memory.took(m)
-        if m.due < self.cause:
-            self.cause = m.due
+        due = m.due
+        if due < self.cause:
+            self.cause = due
         return m
 
-    def _handle(self, until: Instant) -> List[Message]:
-        seen = []
-        while self.given and self.given[0].due <= until:
-            seen.append(self.pop())
-        return seen
-
-    def _report(self, now: Instant, next_event: Instant) -> bytes:
-        now = max(now, self.said)
-        floor = max(now, self.promised)
-        self.next_event = max(self.may_send_from(), floor, next_event)
+    def _clocks(self, now: Instant, next_event: Instant) -> Tuple[Instant, Instant]:
+        """What a report says of the client's clock, and of what it promises. From then on it promises to send nothing before next_event, but for answers."""
+        if now < self.said:
+            now = self.said
+        floor = self.promised
+        if floor <= now:
+            floor = now
+        self.next_event = INFINITY if next_event is INFINITY else max(self.may_send_from(), floor, next_event)
         self.cause = INFINITY
-        return wire.report(now, floor, self.next_event, self.handled)
+        return now, floor
 
     # Speaking.
 
@@ -349,24 +374,31 @@ class Session:
         return max(self.promised, min(self.next_event, answer))
 
     def publish(self, channel: str, payload: bytes) -> None:
-        self.check()
+        if self.over is not None:
+            raise self.over
+        now = self.now
+        if now < self.promised or now < self.next_event and (now < self.cause or self.reaction):
+            self._may_send(channel)
+        if len(payload) > wire.MAX_PAYLOAD:
+            raise ProtocolError(f'client "{self.name}" publishes {len(payload)} bytes on "{channel}" at {words(now)}: a payload has at most '
+                                f"{wire.MAX_PAYLOAD}; split it")
+        if now[1] == 2**32 - 1:
+            raise ProtocolError(f'client "{self.name}" publishes on "{channel}" at {words(now)}, the last step of its time; publish at a later time')
+        head = self.heads.get(channel)
+        p = wire.send(self._head(channel) if head is None else head, now, payload)
+        self.out.append(p)
+        self.out_size += len(p)
+        if self.memory is not None:
+            self.memory.published(channel, now, payload)
+
+    def _may_send(self, channel: str) -> None:
         if self.now < self.may_send_from():
             raise SendBeforePromiseError(f'client "{self.name}" publishes on "{channel}" at {words(self.now)}, and promised to send nothing before '
                                          f"{words(self.may_send_from())}; publish later, or promise less")
-        if len(payload) > wire.MAX_PAYLOAD:
-            raise ProtocolError(f'client "{self.name}" publishes {len(payload)} bytes on "{channel}" at {words(self.now)}: a payload has at most '
-                                f"{wire.MAX_PAYLOAD}; split it")
-        if self.now[1] == 2**32 - 1:
-            raise ProtocolError(f'client "{self.name}" publishes on "{channel}" at {words(self.now)}, the last step of its time; publish at a later time')
-        self._send(channel, self.now, payload)
-        if self.memory is not None:
-            self.memory.published(channel, self.now, payload)
 
-    def _send(self, channel: str, sent: Instant, payload: bytes) -> None:
-        head = self.heads.get(channel)
-        if head is None:
-            head = self.heads[channel] = text(1, channel)
-        self.put(wire.SEND, head + instant(2, sent) + (data(3, payload) if payload else b""))
+    def _head(self, channel: str) -> bytes:
+        head = self.heads[channel] = text(1, channel)
+        return head
 
     def promise(self, time: int) -> None:
         self.check()
@@ -386,20 +418,22 @@ class Session:
 
     def fail(self, reason: str) -> None:
         if self.started:
-            self.put(wire.ADVANCE, self._report(self.now, self.now))
+            self.go_on(self.now, self.now)
         self.put(wire.FAILED, data(1, reason.encode()[:wire.MAX_TEXT].decode(errors="ignore").encode()))
 
     def put(self, kind: int, body: bytes) -> None:
-        p = packet(kind, body)
-        self.out.append(p)
-        self.out_size += len(p)
+        self._put(packet(kind, body))
+
+    def _put(self, packet: bytes) -> None:
+        self.out.append(packet)
+        self.out_size += len(packet)
 
     def frames(self) -> bytes:
         """Takes what waits to be written, in frames."""
-        packets, self.out, self.out_size = self.out, [], 0
-        whole = b"".join(packets)
-        if len(packets) <= wire.MAX_PACKETS and len(whole) <= wire.MAX_FRAME:
-            return len(whole).to_bytes(4, "little") + whole if whole else b""
+        packets, size = self.out, self.out_size
+        self.out, self.out_size = [], 0
+        if len(packets) <= wire.MAX_PACKETS and size <= wire.MAX_FRAME:
+            return b"".join([size.to_bytes(4, "little"), *packets]) if packets else b""
         parts, frame, size = [], [], 0
         for p in packets:
             if size + len(p) > wire.MAX_FRAME or len(frame) == wire.MAX_PACKETS:

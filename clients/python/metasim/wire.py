@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, NamedTuple, Tuple, Union
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 VERSION = 2
 MINOR = 4
@@ -35,6 +35,18 @@ _new = tuple.__new__  # of a NamedTuple: in half of the time
 ORIGIN = Instant(0, 0)
 INFINITY = Instant(FOREVER, 2**32 - 1)
 
+
+class Message(NamedTuple):
+    """A message that the client was given."""
+
+    sender: str
+    channel: str
+    seq: int  # counts the sender's sends, from 0
+    sent: Instant
+    due: Instant  # when it arrived: the instant at which the client sees it
+    payload: memoryview
+
+
 Buffer = Union[bytes, bytearray, memoryview]
 
 
@@ -50,7 +62,8 @@ def at(time: int) -> Instant:
 
 _SHORT = [bytes([n]) for n in range(128)]
 _TAGS = [bytes([n << 3 | 2]) for n in range(16)]
-_INFINITE = [tag + b"\x02\x18\x01" for tag in _TAGS]
+_FRONTS = [[bytes([10, n + 2, kind << 3 | 2, n]) for n in range(126)] for kind in range(16)]
+"""How a packet begins, by its kind and the size of its body."""
 
 
 def varint(n: int) -> bytes:
@@ -58,8 +71,14 @@ def varint(n: int) -> bytes:
         return _SHORT[n]
     if n < 1 << 14:
         return bytes((n & 127 | 128, n >> 7))
-    if 1 << 28 <= n < 1 << 35:  # times between a quarter of a second and half a minute
+    if n < 1 << 21:
+        return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14))
+    if n < 1 << 28:
+        return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21))
+    if n < 1 << 35:  # as a time, half a minute
         return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21 & 127 | 128, n >> 28))
+    if n < 1 << 42:
+        return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21 & 127 | 128, n >> 28 & 127 | 128, n >> 35))
     out = bytearray()
     while n > 127:
         out.append(n & 127 | 128)
@@ -80,28 +99,82 @@ def text(field: int, value: str) -> bytes:
     return data(field, value.encode()) if value else b""
 
 
-def instant(field: int, i: Instant) -> bytes:
-    if i == ORIGIN:
-        return b""
+_written: Tuple[Instant, bytes] = ORIGIN, b""
+"""The last instant that was written: a send and the report behind it have the same."""
+
+
+def _moment(i: Instant) -> bytes:
+    """An instant as the value of a field, with its size; nothing at the origin."""
+    global _written
+    last = _written
+    if last[0] is i:
+        return last[1]
     time, step = i
     if time == FOREVER:
-        return _INFINITE[field]
-    value = number(1, time) + number(2, step) if step else b"\x08" + varint(time)
-    return _TAGS[field] + _SHORT[len(value)] + value
+        value = b"\x02\x18\x01"
+    elif step:
+        value = number(1, time) + number(2, step)
+        value = _SHORT[len(value)] + value
+    elif time:
+        value = varint(time)
+        value = b"%c\x08%b" % (len(value) + 1, value)
+    else:
+        value = b""
+    _written = i, value
+    return value
+
+
+def instant(field: int, i: Instant) -> bytes:
+    value = _moment(i)
+    return _TAGS[field] + value if value else b""
 
 
 def packet(kind: int, body: bytes) -> bytes:
     """A packet of member 0, as an element of a frame."""
+    if len(body) < 126:
+        return _FRONTS[kind][len(body)] + body
     size = varint(len(body))
     return b"\n%b%b%b%b" % (varint(len(body) + len(size) + 1), _TAGS[kind], size, body)
 
 
-def report(now: Instant, floor: Instant, next_event: Instant, handled: int) -> bytes:
+def send(head: bytes, sent: Instant, payload: bytes) -> bytes:
+    """The packet of a Send. head has its channel, as text(1, channel)."""
+    value = _moment(sent)
+    if not value:
+        return packet(SEND, head + data(3, payload) if payload else head)
+    if not payload:
+        return packet(SEND, b"%b\x12%b" % (head, value))
+    return packet(SEND, b"%b\x12%b\x1a%b%b" % (head, value, varint(len(payload)), payload))
+
+
+def _report(now: Instant, floor: Instant, next_event: Instant, handled: int) -> bytes:
     """The report of a NotifyAdvance or a PollWait, as its field 1. One of zeros alone is left out."""
-    said = instant(1, now)
-    again = b"\x12" + said[1:] if said and floor == now else instant(2, floor)
-    all_of_it = said + again + instant(3, next_event) + number(4, handled)
-    return data(1, all_of_it) if all_of_it else b""
+    value = _moment(now)
+    if floor is now or floor == now:
+        said = b"\n%b\x12%b" % (value, value) if value else b""
+    else:
+        said = instant(1, now) + instant(2, floor)
+    said += b"\x1a\x02\x18\x01" if next_event is INFINITY else instant(3, next_event)
+    if handled:
+        said += b" " + varint(handled)
+    return b"\n%c%b" % (len(said), said) if said else b""
+
+
+def advance(now: Instant, floor: Instant, next_event: Instant, handled: int, computed: int) -> bytes:
+    """The packet of a NotifyAdvance. computed is for how many nanoseconds the client has computed."""
+    return packet(ADVANCE, _report(now, floor, next_event, handled) + number(2, computed))
+
+
+def poll(now: Instant, floor: Instant, next_event: Instant, handled: int, want: Instant, messages: bool, computed: int, cpu: int) -> bytes:
+    """The packet of a PollWait. messages says that the client waits for the next message, until want; cpu is its processor time."""
+    body = _report(now, floor, next_event, handled) + (b"\x12\x02\x18\x01" if want is INFINITY else instant(2, want))
+    if messages:
+        body += b"\x18\x01"
+    if computed:
+        body += b"\x20" + varint(computed)
+    if cpu:
+        body += number(5, cpu)
+    return packet(POLL_WAIT, body)
 
 
 # Reading.
@@ -135,7 +208,32 @@ def fields(b: memoryview) -> Iterable[Field]:
             raise Malformed("a field that is neither a number nor bytes")
 
 
-def _varint(b: memoryview, i: int, end: int) -> Tuple[int, int]:
+def _varint(b: Buffer, i: int, end: int) -> Tuple[int, int]:
+    """Reads a number: it, and where it ends. Each byte but the last has 128 more than its seven bits, which are taken off at once."""
+    if end - i > 6:
+        n = b[i]
+        if n < 128:
+            return n, i + 1
+        more = b[i + 1]
+        n += more * 0x80 - 0x80
+        if more < 128:
+            return n, i + 2
+        more = b[i + 2]
+        n += more * 0x4000 - 0x4000
+        if more < 128:
+            return n, i + 3
+        more = b[i + 3]
+        n += more * 0x200000 - 0x200000
+        if more < 128:
+            return n, i + 4
+        more = b[i + 4]
+        n += more * 0x10000000 - 0x10000000
+        if more < 128:
+            return n, i + 5
+        more = b[i + 5]
+        n += more * 0x800000000 - 0x800000000
+        if more < 128:
+            return n, i + 6
     n = 0
     for shift in range(0, 70, 7):
         if i >= end:
@@ -152,11 +250,6 @@ def _varint(b: memoryview, i: int, end: int) -> Tuple[int, int]:
 
 def read_instant(b: Union[int, memoryview], before: Instant = ORIGIN) -> Instant:
     """Reads an instant; before is what the same field said earlier in the message."""
-    if before is ORIGIN and not isinstance(b, int) and len(b) > 1 and b[0] == 8:  # it begins with a time
-        end = len(b)
-        time, i = _varint(b, 1, end)
-        if i == end and time < FOREVER:
-            return _new(Instant, (time, 0))
     time, step = before if before != INFINITY else ORIGIN
     infinite = before == INFINITY
     for field, value in fields(as_bytes(b)):
@@ -199,10 +292,26 @@ def as_text(value: Union[int, memoryview], most: int = MAX_NAME) -> str:
         raise Malformed("a text that is not UTF-8") from None
 
 
-def frame(b: memoryview) -> List[Tuple[int, memoryview]]:
-    """Reads a frame: the kinds and the bodies of its packets."""
-    packets: List[Tuple[int, memoryview]] = []
-    i, end = 0, len(b)
+Packet = Tuple[int, Union[memoryview, Message, Instant]]
+"""A kind, and a body. What is right and comes most is read: a DeliveredMessage is a Message, and an AuthorizeAdvance the instant that it authorizes."""
+
+
+def read(came: bytes, names: Dict[int, str], packets: List[Packet]) -> int:
+    """Reads the packets of all frames that came whole, and returns where they end. names are those of the clients that were introduced before."""
+    i, end = 0, len(came)
+    while end - i >= 4:
+        size = int.from_bytes(came[i:i + 4], "little")
+        if size == 0 or size > MAX_FRAME:
+            raise Malformed("a frame of 0 bytes, or of more than 64 MiB")
+        if size > end - i - 4:
+            break
+        packets += _frame(came, i + 4, i + 4 + size, names)
+        i += 4 + size
+    return i
+
+
+def _frame(b: bytes, i: int, end: int, names: Dict[int, str]) -> List[Packet]:
+    packets: List[Packet] = []
     while i < end - 3 and b[i] == 10:
         size, at = (b[i + 1], i + 2) if b[i + 1] < 128 else _varint(b, i + 1, end)
         last = at + size
@@ -212,9 +321,18 @@ def frame(b: memoryview) -> List[Tuple[int, memoryview]]:
         inner, body = (b[at + 1], at + 2) if b[at + 1] < 128 else _varint(b, at + 1, last)
         if tag > 127 or tag & 7 != 2 or body + inner != last:
             break  # it may still be right, and is another one than most
-        packets.append((tag >> 3, b[body:last]))
+        kind = tag >> 3
+        value: Union[memoryview, Message, Instant, None] = None
+        try:
+            if kind == DELIVERED:
+                value = _message(b, body, last, names)
+            elif kind == AUTHORIZE:
+                value = _authorized(b, body, last)
+        except _MISREAD:
+            pass
+        packets.append((kind, memoryview(b)[body:last] if value is None else value))
         i = last
-    for field, packet in fields(b[i:]) if i < end else ():
+    for field, packet in fields(memoryview(b)[i:end]) if i < end else ():
         if field != 1 or isinstance(packet, int):
             raise Malformed("a frame that cannot be read")
         parts = list(fields(packet))
@@ -226,8 +344,73 @@ def frame(b: memoryview) -> List[Tuple[int, memoryview]]:
     return packets
 
 
-def authorized(body: memoryview) -> Instant:
+_MISREAD = (IndexError, Malformed, UnicodeDecodeError)
+"""What _message and _authorized fail with where they do not read a body. Who takes it reads it slowly, and says what is wrong."""
+
+
+def _instant(b: bytes, i: int, end: int) -> Instant:
+    """Reads the instant that the bytes from i to end are."""
+    size = end - i
+    if size == 6 and b[i] == 8 and b[i + 1] & b[i + 2] & b[i + 3] & b[i + 4] > 127 >= b[i + 5]:  # a time up to half a minute: see _varint
+        return _new(Instant, (b[i + 1] + b[i + 2] * 0x80 + b[i + 3] * 0x4000 + b[i + 4] * 0x200000 + b[i + 5] * 0x10000000 - 0x10204080, 0))
+    if size == 7 and b[i] == 8 and b[i + 1] & b[i + 2] & b[i + 3] & b[i + 4] & b[i + 5] > 127 >= b[i + 6]:  # up to an hour
+        return _new(Instant, (b[i + 1] + b[i + 2] * 0x80 + b[i + 3] * 0x4000 + b[i + 4] * 0x200000 + b[i + 5] * 0x10000000
+                              + b[i + 6] * 0x800000000 - 0x810204080, 0))
+    if size > 127:
+        raise Malformed("an instant of a size that is not in one byte")
+    return read_instant(memoryview(b)[i:end])
+
+
+def _message(b: bytes, i: int, end: int, names: Dict[int, str]) -> Optional[Message]:
+    """Reads a DeliveredMessage of a client that has a name, if each of its fields comes at most once and they come in order."""
+    client = seq = 0
+    channel = ""
+    sent = due = ORIGIN
+    payload = end
+    if b[i] == 8:  # which of the client's deliveries it is
+        i = i + 2 if b[i + 1] < 128 else _varint(b, i + 1, end)[1]
+    if b[i] == 16:
+        client, i = (b[i + 1], i + 2) if b[i + 1] < 128 else _varint(b, i + 1, end)
+    if b[i] == 24:
+        seq, i = (b[i + 1], i + 2) if b[i + 1] < 128 else _varint(b, i + 1, end)
+    if b[i] == 34:
+        size, i = (b[i + 1], i + 2) if b[i + 1] < 128 else _varint(b, i + 1, end)
+        if size > MAX_NAME:
+            return None
+        channel, i = b[i:i + size].decode(), i + size
+    if b[i] == 42:
+        at = i + 2
+        i = at + b[i + 1]
+        sent = _instant(b, at, i)
+    if b[i] == 50:
+        at = i + 2
+        i = at + b[i + 1]
+        due = _instant(b, at, i)
+    if i < end and b[i] == 58:
+        size, payload = (b[i + 1], i + 2) if b[i + 1] < 128 else _varint(b, i + 1, end)
+        i = payload + size
+    name = names.get(client)
+    return _new(Message, (name, channel, seq, sent, due, memoryview(b)[payload:end])) if i == end and name is not None else None
+
+
+def _authorized(b: bytes, i: int, end: int) -> Optional[Instant]:
     """Reads an AuthorizeAdvance: until when. What else it says is a hint for clients that keep their reports."""
+    until = ORIGIN
+    if i < end and b[i] == 10:
+        at = i + 2
+        i = at + b[i + 1]
+        until = _instant(b, at, i)
+    if b[i:end] == b"\x12\x02\x18\x01":  # infinity
+        return until
+    if i < end and b[i] == 18:
+        at = i + 2
+        i = at + b[i + 1]
+        _instant(b, at, i)
+    return until if i == end else None
+
+
+def authorized(body: memoryview) -> Instant:
+    """Reads an AuthorizeAdvance as slowly as it may be written."""
     until = quiet = ORIGIN
     for field, value in fields(body):
         if field == 1:
@@ -240,41 +423,28 @@ def authorized(body: memoryview) -> Instant:
 
 
 def delivered(body: memoryview) -> Tuple[int, str, int, Instant, Instant, memoryview]:
-    """Reads a DeliveredMessage: the number of its sender, channel, seq, sent, due and payload."""
+    """Reads a DeliveredMessage as slowly as it may be written: the number of its sender, channel, seq, sent, due and payload."""
     client = seq = 0
     channel = ""
     sent = due = ORIGIN
     payload = body[:0]
-    i, end = 0, len(body)
-    while i < end - 1:  # as fields does it; a generator takes longer
-        tag, value = body[i], body[i + 1]
-        i += 2
-        if tag > 127 or value > 127:
-            tag, i = _varint(body, i - 2, end)
-            value, i = _varint(body, i, end)
-        if tag & 7 == 2:
-            if value > end - i:
-                raise Malformed("a field that is longer than its message")
-            part = body[i:i + value]
-            i += value
-            if tag == 50:
-                due = read_instant(part, due)
-            elif tag == 42:
-                sent = read_instant(part, sent)
-            elif tag == 58:
-                payload = part
-            elif tag == 34:
-                channel = as_text(part)
-            else:
-                raise Malformed("a DeliveredMessage with an unknown field, or bytes in the place of a number")
-        elif tag == 24:
-            seq = value
-        elif tag == 16:
+    for field, value in fields(body):
+        if field == 1:
+            as_number(value)
+        elif field == 2:
             client = as_number(value, 2**32 - 1)
-        elif tag != 8:
-            raise Malformed("a DeliveredMessage with an unknown field, or a number in the place of bytes")
-    if i < end:
-        raise Malformed("a message that is cut off")
+        elif field == 3:
+            seq = as_number(value)
+        elif field == 4:
+            channel = as_text(value)
+        elif field == 5:
+            sent = read_instant(value, sent)
+        elif field == 6:
+            due = read_instant(value, due)
+        elif field == 7:
+            payload = as_bytes(value)
+        else:
+            raise Malformed("a DeliveredMessage with an unknown field")
     return client, channel, seq, sent, due, payload
 
 
@@ -284,6 +454,5 @@ except ImportError:
     SPEED = False  # the functions above do the same, slower
 else:
     SPEED = True
-    _speed.prepare(Malformed, Instant, ORIGIN, INFINITY)
-    fields, frame, authorized, delivered = _speed.fields, _speed.frame, _speed.authorized, _speed.delivered
-    instant, number, report, packet = _speed.instant, _speed.number, _speed.report, _speed.packet
+    _speed.prepare(Malformed, Instant, Message, ORIGIN, INFINITY)
+    read, send, advance, poll = _speed.read, _speed.send, _speed.advance, _speed.poll

@@ -1,6 +1,6 @@
 """speed.py FRAMES: gives the frames of a file, and damaged ones, to wire.py with its C extension and without; both must say the same.
 
-A line has a frame of a server in hexadecimal, without its length.
+A line has a frame of a server in hexadecimal, without its length. What each of both reads at once must also be what delivered and authorized read slowly.
 """
 
 import importlib
@@ -17,17 +17,43 @@ fast.__spec__.loader.exec_module(slow)
 assert not slow.SPEED
 
 
-def attempt(wire, name, *arguments):
+NAMES = {0: "b", 1: "c", 300: "d"}
+
+
+def slowly(kind, body):
+    """What a body says, where it is right and its sender has a name."""
     try:
-        got = getattr(wire, name)(*arguments)
-        return list(got) if name == "fields" else got
-    except wire.Malformed:
+        if kind == fast.AUTHORIZE:
+            return "instant", slow.authorized(body)
+        client, *rest = slow.delivered(body)
+        return ("message", NAMES[client], *rest) if client in NAMES else "nobody's"
+    except slow.Malformed:
         return "malformed"
+
+
+def attempt(wire, name, *arguments):
+    if name != "read":
+        return getattr(wire, name)(*arguments)
+    packets = []
+    try:
+        end = wire.read(arguments[0], NAMES, packets)
+    except wire.Malformed:
+        end = "malformed"
+    said = []
+    for kind, body in packets:
+        if body.__class__ is wire.Message:
+            body = ("message", *body)
+        elif body.__class__ is wire.Instant:
+            body = "instant", body
+        elif kind in (fast.AUTHORIZE, fast.DELIVERED):
+            body = slowly(kind, body)
+        said.append((kind, body))
+    return end, said
 
 
 def agree(name, *arguments):
     a, b = attempt(fast, name, *arguments), attempt(slow, name, *arguments)
-    assert a == b, (name, [bytes(x) if isinstance(x, memoryview) else x for x in arguments], a, b)
+    assert a == b, (name, arguments, a, b)
     return a
 
 
@@ -60,27 +86,35 @@ def body():
     return b"".join(fields)
 
 
+def framed(data):
+    return len(data).to_bytes(4, "little") + data
+
+
 good = 0
 frames = [bytes.fromhex(line) for line in open(sys.argv[1])]
 for n in range(10_000):
-    data = bytearray(draws.choice(frames) if n % 2 else b"".join(made(1, made(draws.randrange(2, 17), body())) for _ in range(draws.randrange(1, 3))))
+    bodies = [(draws.randrange(2, 17), body()) for _ in range(draws.randrange(1, 3))]
+    bodies += [(fast.DELIVERED, body()), (fast.AUTHORIZE, b"".join(made(draws.choice((1, 1, 2)), moment()) for _ in range(draws.randrange(3))))]
+    whole = b"".join(made(1, made(kind, inner)) for kind, inner in bodies)
+    end, read = agree("read", framed(whole) + bytes(draws.randrange(5)))
+    if end != "malformed":
+        for (kind, inner), (_, said) in zip(bodies, read):
+            if kind in (fast.AUTHORIZE, fast.DELIVERED):
+                assert said == slowly(kind, memoryview(inner)), (kind, inner, said)
+                good += said != "malformed"
+    data = bytearray(draws.choice(frames) if n % 2 else whole)
     for _ in range(draws.randrange(3)):
         at = draws.randrange(len(data))
         data[at:at + draws.randrange(3)] = draws.randbytes(draws.randrange(3))
         data = data or bytearray(1)
-    packets = agree("frame", memoryview(bytes(data)))
-    for _, inner in packets if packets != "malformed" else ():
-        agree("fields", inner)
-        good += agree("delivered", inner) != "malformed"
-    agree("delivered", memoryview(body()))
-    authorize = memoryview(b"".join(made(draws.choice((1, 1, 2)), moment()) for _ in range(draws.randrange(3))))
-    good += agree("authorized", authorize) != "malformed"
-assert 5000 < good < 25_000, good
+    end, read = agree("read", framed(bytes(data)) + framed(draws.choice(frames))[:draws.choice((0, 3, 4, 9, 1000))])
+    good += len(read)
+assert 5000 < good < 60_000, good
 numbers = numbers[:11]
 instants = [fast.Instant(t, s) for t in numbers for s in numbers[:8]] + [fast.INFINITY]
 for _ in range(5000):
     now, floor, following, n = draws.choice(instants), draws.choice(instants), draws.choice(instants), draws.choice(numbers)
-    agree("report", now, floor, following, n)
-    agree("instant", draws.randrange(1, 7), now)
-    agree("number", draws.randrange(1, 7), n)
-    agree("packet", draws.randrange(2, 16), draws.randbytes(draws.choice((0, 1, 126, 127, 128, 20_000))))
+    floor = draws.choice((now, floor))
+    agree("advance", now, floor, following, n, draws.choice(numbers))
+    agree("poll", now, floor, following, n, draws.choice(instants), draws.random() < 0.5, *draws.choice(((0, 0), (1, 0), (3000, 2**63))))
+    agree("send", draws.choice((b"", slow.text(1, "X"), slow.text(1, "x" * 1024))), now, draws.randbytes(draws.choice((0, 1, 110, 111, 112, 113, 126, 127, 128, 20_000))))
