@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/federates/catalog"
 	"metasim/run/launch"
 	"metasim/scenarios"
 )
@@ -19,9 +20,10 @@ func (o *Options) Outside(sc *scenarios.Scenario) bool {
 	return slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return !o.inside(c) })
 }
 
-// inside reports whether a client runs in this process.
+// inside reports whether a client runs in this process. One that measures does wherever the others are: this process knows what they take.
 func (o *Options) inside(c scenarios.Client) bool {
-	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0] || slices.Contains(o.Inside, c.Name)) && !o.Serve
+	spec, _ := catalog.Lookup(c.Model) // a command has no model, and does not measure
+	return c.Model != "" && (o.Transport == "" || o.Transport == Transports[0] || spec.Measures || slices.Contains(o.Inside, c.Name)) && !o.Serve
 }
 
 // idles reports whether a client has a process only while it is given something.

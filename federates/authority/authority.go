@@ -65,6 +65,7 @@ type saved struct {
 	Cause string                   `json:"cause,omitempty"` // why it could not ask
 	Shard []byte                   `json:"shard,omitempty"`
 	Next  metasim.Time             `json:"next,omitempty"` // when it shows what it owns
+	Asks  metasim.Time             `json:"asks,omitempty"` // when it asks the meter
 }
 
 // Save implements client.Saver.
@@ -109,8 +110,8 @@ type machine interface {
 	wake() metasim.Time
 	tick(ctx context.Context, now metasim.Instant) (said, error)
 	receive(ctx context.Context, now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error)
-	// packet takes what was sent on the channel of updates.
-	packet(from string, payload []byte) error
+	// packet takes what was sent on a channel of updates or of a meter.
+	packet(channel, from string, payload []byte) error
 	result(end metasim.Time, wrong []string) any
 	save(to *saved) error
 }
@@ -120,6 +121,7 @@ type said struct {
 	envelopes []transfer.Envelope
 	packets   []shard.Packet
 	shown     []byte // for the channel of shows; nil: nothing
+	asks      string // the channel on which a meter is asked; empty: it is not
 }
 
 type homeserver struct {
@@ -133,7 +135,7 @@ func (h homeserver) tick(_ context.Context, now metasim.Instant) (said, error) {
 	return said{envelopes: h.Tick(now.Time)}, nil
 }
 
-func (h homeserver) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
+func (h homeserver) packet(_, from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
 func (h homeserver) receive(_ context.Context, now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
 	return h.Receive(now.Time, from, m)
@@ -180,7 +182,7 @@ func (s *simserver) tick(_ context.Context, now metasim.Instant) (said, error) {
 	return said{envelopes: append(out, s.Tick(now.Time)...)}, nil
 }
 
-func (s *simserver) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
+func (s *simserver) packet(_, from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
 func (s *simserver) receive(_ context.Context, now metasim.Instant, from string, m transfer.Message) ([]transfer.Envelope, error) {
 	return s.Receive(now, from, m)
@@ -214,7 +216,7 @@ func (s *Server) serve(ctx context.Context, c *client.Client, in *catalog.Instan
 	for i, channel := range in.Ports.Publications {
 		publications[channel] = out[i]
 	}
-	_, updates := catalog.AuthorityChannels(in.Name)
+	transfers, _ := catalog.AuthorityChannels(in.Name)
 	for {
 		messages, err := c.Next(ctx, max(s.m.wake(), c.Now().Time)) // while the store was asked, time went on
 		if err != nil && !errors.Is(err, client.ErrEnd) {
@@ -222,7 +224,7 @@ func (s *Server) serve(ctx context.Context, c *client.Client, in *catalog.Instan
 		}
 		over := err != nil
 		for _, got := range messages {
-			answers, err := take(ctx, s.m, c.Now(), &got, updates)
+			answers, err := take(ctx, s.m, c.Now(), &got, transfers)
 			if err != nil && len(s.wrong) < mostWrong {
 				s.wrong = append(s.wrong, err.Error())
 			}
@@ -243,6 +245,9 @@ func (s *Server) serve(ctx context.Context, c *client.Client, in *catalog.Instan
 		if shows, ok := catalog.Find[string](in, "shows"); ok && err == nil && says.shown != nil {
 			err = publications[shows].PublishOwned(says.shown)
 		}
+		if err == nil && says.asks != "" {
+			err = publications[says.asks].Publish(nil)
+		}
 		if err != nil {
 			return err
 		}
@@ -250,9 +255,9 @@ func (s *Server) serve(ctx context.Context, c *client.Client, in *catalog.Instan
 }
 
 // take has a machine receive a message.
-func take(ctx context.Context, m machine, now metasim.Instant, got *client.Message, updates string) ([]transfer.Envelope, error) {
-	if got.Channel == updates {
-		return nil, m.packet(got.From, got.Payload)
+func take(ctx context.Context, m machine, now metasim.Instant, got *client.Message, transfers string) ([]transfer.Envelope, error) {
+	if got.Channel != transfers {
+		return nil, m.packet(got.Channel, got.From, got.Payload)
 	}
 	said, err := transfer.Decode(got.Payload)
 	if err != nil {

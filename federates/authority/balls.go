@@ -2,8 +2,11 @@ package authority
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"metasim/federates/authority/balls"
 	"metasim/federates/authority/shard"
@@ -18,6 +21,12 @@ type ballserver struct {
 	shard *shard.Shard
 	shows bool
 	next  metasim.Time // when it shows what it owns
+
+	self         string
+	servers      []string // of its world, in order
+	asked, costs string   // the channels of the meter; empty: there is none
+	period       metasim.Time
+	asks         metasim.Time // when it asks the meter, as the first of its world; metasim.Forever: it does not
 }
 
 // showEvery is the time from one picture to the next.
@@ -40,9 +49,18 @@ func newBallserver(in *catalog.Instance, s *simserver, from *saved) (*ballserver
 	field := balls.FieldOf(servers, in.Name, side)
 	cfg.Look = field.Middle()
 	_, shows := catalog.Find[string](in, "shows")
+	b := &ballserver{simserver: s, self: in.Name, shows: shows, next: from.Next, servers: servers, asks: metasim.Forever}
+	if meter, measured := catalog.Find[string](in, "meter"); measured {
+		cfg.Meter, b.period = true, cfg.Balance
+		b.asked, b.costs = catalog.MeterChannels(meter)
+		if servers[0] == in.Name {
+			b.asks = from.Asks
+		}
+	}
+	var err error
 	if from.Sim != nil {
-		sh, err := shard.Restore(cfg, s.Simserver, from.Shard)
-		return &ballserver{simserver: s, shard: sh, shows: shows, next: from.Next}, err
+		b.shard, err = shard.Restore(cfg, s.Simserver, from.Shard)
+		return b, err
 	}
 	var names []string
 	var bodies []transfer.Body
@@ -51,8 +69,8 @@ func newBallserver(in *catalog.Instance, s *simserver, from *saved) (*ballserver
 		names = append(names, balls.Name(in.Name, i))
 		bodies = append(bodies, field.Ball(in.Seed, names[i], i < rests))
 	}
-	sh, err := shard.New(cfg, s.Simserver, names, bodies)
-	return &ballserver{simserver: s, shard: sh, shows: shows}, err
+	b.shard, err = shard.New(cfg, s.Simserver, names, bodies)
+	return b, err
 }
 
 func (b *ballserver) wake() metasim.Time { return min(b.simserver.wake(), b.shard.Wake()) }
@@ -67,6 +85,10 @@ func (b *ballserver) tick(ctx context.Context, now metasim.Instant) (said, error
 		return says, err
 	}
 	says.packets, says.envelopes = packets, append(says.envelopes, asked...)
+	if now.Time >= b.asks {
+		b.asks = (now.Time/b.period + 1) * b.period
+		says.asks = b.asked
+	}
 	if b.shows && now.Time >= b.next {
 		b.next = (now.Time/showEvery + 1) * showEvery
 		says.shown, err = json.Marshal(b.shard.Show(now.Time))
@@ -75,11 +97,32 @@ func (b *ballserver) tick(ctx context.Context, now metasim.Instant) (said, error
 }
 
 func (b *ballserver) save(to *saved) error {
-	to.Shard, to.Next = b.shard.Save(), b.next
+	to.Shard, to.Next, to.Asks = b.shard.Save(), b.next, b.asks
 	return b.simserver.save(to)
 }
 
-func (b *ballserver) packet(from string, payload []byte) error { return b.shard.Receive(from, payload) }
+func (b *ballserver) packet(channel, from string, payload []byte) error {
+	if channel != b.costs {
+		return b.shard.Receive(from, payload)
+	}
+	if len(payload) != 8*len(b.servers) {
+		return &CostError{from, len(payload), b.servers}
+	}
+	at := slices.Index(b.servers, b.self)
+	b.shard.Cost(binary.LittleEndian.Uint64(payload[8*at:]))
+	return nil
+}
+
+// A CostError: what a meter says is not of the servers of this world.
+type CostError struct {
+	From    string
+	Bytes   int
+	Servers []string
+}
+
+func (e *CostError) Error() string {
+	return fmt.Sprintf("%s says in %d bytes what servers take, and there are %d; name as its secondaries %s, in this order", e.From, e.Bytes, len(e.Servers), strings.Join(e.Servers, ", "))
+}
 
 func (b *ballserver) result(end metasim.Time, wrong []string) any {
 	r := b.simResult(end, wrong)

@@ -269,7 +269,7 @@ func (s *stored) receive(ctx context.Context, _ metasim.Instant, from string, m 
 	return out, wrong
 }
 
-func (s *stored) packet(from string, _ []byte) error { return &shard.StrangerError{From: from} }
+func (s *stored) packet(_, from string, _ []byte) error { return &shard.StrangerError{From: from} }
 
 func (s *stored) result(_ metasim.Time, wrong []string) any {
 	r := homeResult{Entities: map[string]transfer.Record{}, Wrong: wrong, Led: s.led}

@@ -60,6 +60,7 @@ var simserverModel = Spec{
 		{Name: "window", Type: Int, Default: 16384, Min: new(1.0), Max: new(1e9), Doc: "the bytes of updates that may be on the way to one server, at least 1200; the same for all servers"},
 		{Name: "reads", Type: Int, Default: 0, Min: new(0.0), Doc: "the bytes of updates that it reads in a tick; 0: all"},
 		{Name: "balance", Type: Duration, Default: "0s", Min: new(0.0), Doc: "from one comparison of work to the next, after which who has more than the others gives balls away; 0s: never"},
+		{Name: "meter", Type: Word, Doc: "with balance: the world of a client of the model world-meter, whose secondaries are all servers of this world, in the order of their names. Work is the processor time that it measures then. Without it: the steps of balls that were computed"},
 		{Name: "joins", Type: Duration, Default: "0s", Min: new(0.0), Doc: "from when on it takes part"},
 		{Name: "leaves", Type: Duration, Min: new(0.0), Doc: "when it gives all its balls away; it needs balance. Without it: never"},
 		{Name: "shows", Type: Word, Doc: "where it publishes ten times a second what it owns. Without it: nowhere"},
@@ -131,6 +132,14 @@ func connectBalls(in *Instance) error {
 		return wrong("resting", "is more than balls", "write at most as many")
 	}
 	in.Ports.Ending = Endless
+	if meter, measured := Find[string](in, "meter"); measured {
+		if Get[metasim.Time](in, "balance") == 0 {
+			return wrong("meter", "is written, and balance is 0s", "write how often work is compared, balance: 1s, or leave the meter out")
+		}
+		ask, cost := MeterChannels(meter)
+		in.Ports.Publications = append(in.Ports.Publications, ask)
+		in.Ports.Subscriptions = append(in.Ports.Subscriptions, regexp.QuoteMeta(cost))
+	}
 	neighbours, _ := Find[[]string](in, "neighbours")
 	if slices.Contains(neighbours, in.Name) {
 		return wrong("neighbours", "has the server itself", "name the others")

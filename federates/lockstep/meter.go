@@ -28,7 +28,7 @@ func meterOf(in *catalog.Instance, out []*client.Publication) (m meter, rest []*
 // Meter is the model world-meter: when a world asks, it tells how much processor time its secondaries have taken since it was asked last.
 func Meter(ctx context.Context, c *client.Client, in *catalog.Instance, out []*client.Publication) error {
 	if in.Busy == nil {
-		return errors.New("a world-meter runs in the process of the run alone, as that knows what clients take; use metasim world run --balance measured")
+		return errors.New("a world-meter runs in the process of the run alone, as that knows what clients take; let metasim run or metasim world run start it")
 	}
 	secondaries := catalog.Get[[]string](in, "secondaries")
 	last := make([]metasim.Time, len(secondaries))

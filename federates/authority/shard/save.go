@@ -126,10 +126,13 @@ func (c *coder) shard(s *Shard) {
 	}
 	number(c, &s.next)
 	number(c, &s.readable)
-	c.flag(&s.planned)
+	number(c, &s.cost)
+	for _, v := range []*bool{&s.planned, &s.unpriced, &s.priced} {
+		c.flag(v)
+	}
 	c.load(&s.said)
 	list(c, &s.Moves, func(m *Moved) { number(c, &m.NS); c.text(&m.Entity); c.text(&m.To) })
-	list(c, &s.Work, func(w *Busy) { number(c, &w.Round); number(c, &w.Work) })
+	list(c, &s.Work, func(w *Busy) { number(c, &w.Round); number(c, &w.Work); number(c, &w.Cost) })
 	list(c, &s.weighed, func(w *balance.Weight) { c.text(&w.Entity); number(c, &w.Work) })
 	list(c, &s.entities, func(e **entity) {
 		if c.reads {

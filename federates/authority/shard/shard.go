@@ -45,6 +45,7 @@ type Config struct {
 	Packet  uint64       // bytes of a packet at most; at least 303, which is one update
 	Reads   uint64       // bytes of updates that it reads in one Tick; 0: all that there are
 	Balance metasim.Time // from one comparison of loads to the next; 0: never
+	Meter   bool         // the work of the balance is what Cost says, once in each round; else it is the steps that were computed
 	Joins   metasim.Time // from when on it takes part
 	Leaves  metasim.Time // when it gives everything away; metasim.Forever: never
 }
@@ -91,7 +92,8 @@ type Moved struct {
 // A Busy is what a server computed in one period of the balance.
 type Busy struct {
 	Round uint64 `json:"round"`
-	Work  uint64 `json:"work"` // steps of entities
+	Work  uint64 `json:"work"`              // steps of entities
+	Cost  uint64 `json:"cost_ns,omitempty"` // processor time, with a meter
 }
 
 // Counts says how often things happened.
@@ -126,7 +128,10 @@ type Shard struct {
 	refused  int    // likewise
 	round    uint64 // of the balance, from 1
 	busy     uint64 // work of this round so far
-	said     load   // at the beginning of this round
+	said     load   // at the beginning of this round, or once what it took is known
+	unpriced bool   // what this server took in the last round is not known yet
+	cost     uint64 // what it took, in ns of processor time
+	priced   bool   // cost is that of the last round
 	weighed  []balance.Weight
 	planned  bool  // in this round
 	readable int64 // bytes of updates that may be read

@@ -247,3 +247,40 @@ func TestConfigIsChecked(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// With a meter the processor time of servers is balanced, not their steps: where one takes thrice as much for a ball it has fewer, and nobody takes a fifth more than the
+// mean. Each ball is where it is without balance, bit by bit; no round is planned before its costs are known, and what is said twice counts once.
+func TestBalanceByCost(t *testing.T) {
+	start := func(server int) []transfer.Body {
+		if server > 0 {
+			return nil
+		}
+		return balls(1, 100, 0)
+	}
+	price := []uint64{1000, 3000, 1000, 1000} // of a ball
+	w := newWorld(t, 4, start, func(_ int, c *Config) { c.Balance, c.Reach, c.Meter = 400*ms, 0, true })
+	most, sum := uint64(0), uint64(0)
+	for round := range 12 {
+		w.run(metasim.Time(round)*400*ms + 390*ms)
+		_, moves := w.total()
+		if round == 0 {
+			require.Empty(t, moves, "no costs are known")
+		}
+		w.run(metasim.Time(round+1)*400*ms + 30*ms)
+		most, sum = 0, 0
+		for i, s := range w.shards {
+			cost := price[i] * uint64(len(w.sims[i].Held()))
+			s.Cost(cost)
+			s.Cost(1 << 60)
+			most, sum = max(most, cost), sum+cost
+		}
+	}
+	require.LessOrEqual(t, float64(most), 1.2*float64(sum)/4, "the greatest cost, by the mean")
+	require.Less(t, len(w.sims[1].Held()), 15)
+	require.Equal(t, uint64(1000*len(w.sims[2].Held())), w.shards[2].Work[len(w.shards[2].Work)-2].Cost)
+	alone := newWorld(t, 4, start, func(_ int, c *Config) { c.Reach = 0 })
+	alone.run(5 * metasim.Second)
+	w.run(5 * metasim.Second)
+	alone.now, w.now = 5*metasim.Second, 5*metasim.Second
+	require.Equal(t, alone.state(), w.state())
+}

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"math/bits"
+
 	"metasim/federates/authority/balance"
 	"metasim/federates/authority/transfer"
 	"metasim/metasim"
@@ -15,15 +17,18 @@ func (s *Shard) share(now metasim.Time) (out []Packet, asked []transfer.Envelope
 	}
 	if round := uint64(now/period) + 1; round != s.round {
 		s.round, s.planned = round, s.cfg.Balance == 0
-		s.said = load{round, s.weigh(now, period), s.cfg.Look, now >= s.cfg.Leaves}
-		for _, p := range s.peers {
-			if p != nil {
-				out = append(out, Packet{p.name, s.said.bytes()})
-			}
+		work := s.weigh(now, period)
+		if s.unpriced, s.priced = s.cfg.Meter, false; !s.unpriced {
+			return s.say(now, work), nil
 		}
-		return out, nil
+		return nil, nil
 	}
-	if s.planned || now%period < period/2 {
+	if s.unpriced && s.priced {
+		s.unpriced = false
+		s.price()
+		return s.say(now, s.cost), nil
+	}
+	if s.unpriced || s.planned || now%period < period/2 {
 		return nil, nil
 	}
 	s.planned = true
@@ -49,9 +54,42 @@ func (s *Shard) share(now metasim.Time) (out []Packet, asked []transfer.Envelope
 	return out, asked
 }
 
+// say says to all servers what this one has to do.
+func (s *Shard) say(now metasim.Time, work uint64) (out []Packet) {
+	s.said = load{s.round, work, s.cfg.Look, now >= s.cfg.Leaves}
+	for _, p := range s.peers {
+		if p != nil {
+			out = append(out, Packet{p.name, s.said.bytes()})
+		}
+	}
+	return out
+}
+
+// Cost says how much processor time this server took, in ns, from one round to the next. It counts once in a round: what comes twice or late changes nothing.
+func (s *Shard) Cost(ns uint64) {
+	if s.unpriced && !s.priced {
+		s.priced, s.cost = true, ns
+	}
+}
+
+// price gives each entity its part of what the server took, by the steps that it had.
+func (s *Shard) price() {
+	s.Work[len(s.Work)-1].Cost = s.cost
+	total := uint64(0)
+	for i := range s.weighed {
+		total += s.weighed[i].Work
+	}
+	for i := range s.weighed {
+		w := &s.weighed[i].Work
+		if hi, lo := bits.Mul64(*w, s.cost); total > 0 {
+			*w, _ = bits.Div64(hi%total, lo, total)
+		}
+	}
+}
+
 // weigh notes what each owned entity would take of a whole round, from what it took since it came, and returns the sum. Then the next round begins.
 func (s *Shard) weigh(now, period metasim.Time) (sum uint64) {
-	s.Work = append(s.Work, Busy{s.round - 1, s.busy})
+	s.Work = append(s.Work, Busy{Round: s.round - 1, Work: s.busy})
 	s.busy, s.weighed = 0, nil
 	for _, e := range s.entities {
 		if e.owner == s.self {
