@@ -1,24 +1,27 @@
 package run
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"metasim/federates/gateway"
+	"metasim/internal/scope"
 	"metasim/metasim"
-	"metasim/record/journal"
 	"metasim/scenarios"
 	"metasim/server"
 	"metasim/wire"
 )
 
-// A nest is an outer run with all that are nested in it.
+// A nest is an outer run with all that are nested in it; in the process of a nested run that has one, what this process knows of them.
 type nest struct {
-	outer *runner
-	cells []*cell
-	owner map[metasim.ClientID]*cell // of the clients of the outer run that a gateway speaks for
+	outer   *runner                     // nil in the process of a nested run
+	cells   []*cell                     // in this process
+	hearers []hearer                    // all of them, in whatever process
+	owner   map[metasim.ClientID]hearer // of the clients of the outer run that a gateway speaks for
+	tell    func(name string, ev *metasim.Join)
 
 	mu       sync.Mutex
 	declared map[string]*metasim.Join // by name: real clients that have joined
@@ -26,9 +29,22 @@ type nest struct {
 	complete chan struct{}            // closed when none is missing
 }
 
+// A hearer is told what the outer run has for a gateway: effects for its clients, and how far the run may go.
+type hearer interface{ hear(e ...any) }
+
+// An outerRun is the outer run as a gateway reaches it: in this process, or over a connection.
+type outerRun interface {
+	names() []string // of its clients, in order
+	token() string   // with which they join
+	// round has the outer run take what clients of the gateway say.
+	round(f func(say func(wire.Packet)))
+	fail(err error)
+}
+
 // A cell is a run that is nested in another one.
 type cell struct {
 	*nest
+	around   outerRun
 	name     string
 	scenario scenarios.Scenario // its clients, and all links
 	runner   *runner
@@ -46,28 +62,78 @@ type cell struct {
 	over    bool // the outer run is over
 }
 
+// A nearRun is an outer run in this process.
+type nearRun struct {
+	*runner
+	gate *server.Gate
+}
+
+func (r *nearRun) token() string                       { return r.listeners.token }
+func (r *nearRun) round(f func(say func(wire.Packet))) { r.gate.Round(f) }
+func (r *nearRun) fail(err error)                      { r.server.Fail(err) }
+
+// newCell makes the run that is nested under a name. Its clients are those of the scenario that are inside of that.
 func newCell(n *nest, sc *scenarios.Scenario, name string) *cell {
 	c := &cell{nest: n, name: name, scenario: *sc}
-	c.scenario.Clients = nil
+	c.scenario.Clients = slices.DeleteFunc(slices.Clone(sc.Clients), func(cl scenarios.Client) bool { return !strings.HasPrefix(cl.Name, name+"/") })
 	c.changed.L = &c.mu
 	return c
+}
+
+// prepare makes the runner. The clients of the outer run that it does not speak for are outside.
+func (c *cell) prepare(ctx context.Context, o *Options) (err error) {
+	p := &part{watch: innerWatch{c}, settled: c.settled, scopes: scope.Set{}}
+	for name, of := range c.scenario.Scopes {
+		if name == c.name || strings.HasPrefix(name, c.name+"/") {
+			p.scopes[name] = of
+		}
+	}
+	for _, name := range c.around.names() {
+		if name != c.name && !strings.HasPrefix(name, c.name+"/") {
+			p.proxies = append(p.proxies, name)
+		}
+	}
+	p.outside = p.proxies
+	if c.runner, err = prepare(ctx, &c.scenario, o, p); err != nil {
+		return fmt.Errorf("the scenario inside %q: %w", c.name, err)
+	}
+	return nil
+}
+
+// nestedDir is what the directory of a nested run is called in that of the outer one, before its name.
+const nestedDir = "nested-"
+
+// newNest makes a nest whose runs have so many real clients.
+func newNest(clients int) *nest {
+	return &nest{declared: map[string]*metasim.Join{}, owner: map[metasim.ClientID]hearer{}, missing: clients, complete: make(chan struct{})}
 }
 
 // joined notes that a real client has joined.
 func (n *nest) joined(name string, ev *metasim.Join) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.declared[name] != nil {
+		return
+	}
 	n.declared[name] = &metasim.Join{Publications: slices.Clone(ev.Publications), Subscriptions: slices.Clone(ev.Subscriptions)}
 	if n.missing--; n.missing == 0 {
 		close(n.complete)
 	}
 }
 
-// hear takes what the outer run has for a client of the group, or a Permit.
-func (c *cell) hear(e any) {
+// end has the gateway end: the outer run is over.
+func (c *cell) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = append(c.heard, e)
+	c.over = true
+	c.changed.Signal()
+}
+
+// hear takes what the outer run has for a client of the group, or a Permit.
+func (c *cell) hear(e ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = append(c.heard, e...)
 	c.changed.Signal()
 }
 
@@ -90,6 +156,9 @@ func (c innerWatch) Observe(_ int64, ev metasim.Event, effects []metasim.Effect)
 	if join, ok := ev.(*metasim.Join); ok {
 		if name := c.runner.names()[join.Client]; !slices.Contains(c.runner.part.outside, name) {
 			c.joined(name, join)
+			if c.tell != nil {
+				c.tell(name, join)
+			}
 		}
 	}
 	if c.gate == nil {
@@ -126,9 +195,8 @@ func (c *cell) pass(ctx context.Context) {
 		return
 	}
 	inner := c.runner.server.Gate("the gateway of "+c.name, func([]wire.Packet) {})
-	outer := c.nest.outer.server.Gate("the nested run "+c.name, c.told)
-	if err := c.join(inner, outer); err != nil {
-		c.nest.outer.server.Fail(err)
+	if err := c.join(inner); err != nil {
+		c.around.fail(err)
 		return
 	}
 	for {
@@ -138,7 +206,7 @@ func (c *cell) pass(ctx context.Context) {
 		}
 		c.take(inner, heard)
 		if len(said) > 0 {
-			outer.Round(func(say func(wire.Packet)) { tell(say, said) })
+			c.around.round(func(say func(wire.Packet)) { tell(say, said) })
 		}
 	}
 }
@@ -199,7 +267,7 @@ func (c *cell) told(packets []wire.Packet) {
 }
 
 // join has all proxies join: first in the nested run, which begins then.
-func (c *cell) join(inner, outer *server.Gate) error {
+func (c *cell) join(inner *server.Gate) error {
 	inside, err := c.proxies(sortedNames(&c.scenario), c.runner.part.outside)
 	if err != nil {
 		return err
@@ -218,7 +286,7 @@ func (c *cell) join(inner, outer *server.Gate) error {
 	silent := func(p gateway.Proxy) bool { return len(p.Channels) == 0 }
 	gate, err := gateway.New(gateway.Config{
 		Name: c.name, Inside: slices.DeleteFunc(slices.Clone(inside), silent), Outside: slices.DeleteFunc(slices.Clone(outside), silent),
-		Inner: c.runner.names(), Outer: c.nest.outer.names(), End: c.runner.end(),
+		Inner: c.runner.names(), Outer: c.around.names(), End: c.runner.end(),
 	})
 	if err != nil {
 		return err
@@ -226,7 +294,7 @@ func (c *cell) join(inner, outer *server.Gate) error {
 	inner.Round(func(say func(wire.Packet)) {
 		c.gate = gate
 		for _, p := range outside {
-			c.runner.hello(say, p, nil, 0)
+			say(hello(c.runner.names(), c.runner.listeners.token, p, nil, 0))
 		}
 		ev := gate.InnerBegan()
 		for _, p := range slices.DeleteFunc(slices.Clone(outside), sending) {
@@ -237,29 +305,30 @@ func (c *cell) join(inner, outer *server.Gate) error {
 	})
 	var silence gateway.Events
 	for _, p := range slices.DeleteFunc(slices.Clone(inside), sending) {
-		silence.Outer = append(silence.Outer, &metasim.Leave{Client: c.nest.outer.id(p.Name)})
+		silence.Outer = append(silence.Outer, &metasim.Leave{Client: number(c.around.names(), p.Name)})
 	}
 	c.say(silence)
 	var reactions []metasim.Time
 	inner.Round(func(func(wire.Packet)) { reactions = c.reactions })
-	outer.Round(func(say func(wire.Packet)) {
-		c.nest.outer.hello(say, gateway.Proxy{Name: c.name}, hears, 0)
+	c.around.round(func(say func(wire.Packet)) {
+		names, token := c.around.names(), c.around.token()
+		say(hello(names, token, gateway.Proxy{Name: c.name}, hears, 0))
 		for _, p := range inside {
 			reaction := metasim.Time(0)
 			if len(reactions) > 0 { // else the nested run is over
 				reaction = reactions[c.runner.id(p.Name)]
 			}
-			c.nest.outer.hello(say, p, nil, reaction)
+			say(hello(names, token, p, nil, reaction))
 		}
 	})
 	return nil
 }
 
-// hello has a proxy join.
-func (r *runner) hello(say func(wire.Packet), p gateway.Proxy, hears []string, reaction metasim.Time) {
-	say(wire.Packet{Member: uint32(r.id(p.Name)), Body: wire.Hello{
-		Version: wire.Version, Minor: wire.Minor, Name: p.Name, Token: r.listeners.token, Publications: p.Channels, Subscriptions: hears, Reaction: reaction,
-	}})
+// hello has a proxy join a run whose clients have these names.
+func hello(names []string, token string, p gateway.Proxy, hears []string, reaction metasim.Time) wire.Packet {
+	return wire.Packet{Member: uint32(number(names, p.Name)), Body: wire.Hello{
+		Version: wire.Version, Minor: wire.Minor, Name: p.Name, Token: token, Publications: p.Channels, Subscriptions: hears, Reaction: reaction,
+	}}
 }
 
 // end returns the end of a run, as its dispatcher has it.
@@ -277,52 +346,6 @@ func tell(say func(wire.Packet), events []metasim.Event) {
 			say(wire.Packet{Member: uint32(id), Body: ev})
 		}
 	}
-}
-
-// merge makes the outcome of the outer run that of all, as if one dispatcher had carried them out.
-func (n *nest) merge(out *Outcome, inner []*Outcome) {
-	all := realClients(n.outer)
-	results := slices.DeleteFunc(slices.Clone(out.Clients), func(c ClientOutcome) bool { return n.owner[n.outer.id(c.Name)] != nil })
-	for i, c := range n.cells {
-		all = append(all, realClients(c.runner)...)
-		for _, of := range inner[i].Clients {
-			if !slices.Contains(c.runner.part.outside, of.Name) {
-				results = append(results, of)
-			}
-		}
-		out.Nested = append(out.Nested, inner[i].RunDir)
-		out.Deterministic = out.Deterministic && inner[i].Deterministic
-		out.EndNS = max(out.EndNS, inner[i].EndNS)
-		out.Warnings = append(out.Warnings, inner[i].Warnings...)
-	}
-	slices.SortFunc(all, func(a, b server.ClientResult) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(results, func(a, b ClientOutcome) int { return cmp.Compare(a.Name, b.Name) })
-	out.Clients = results
-	shares := func(yield func(metasim.Share) bool) {
-		for _, c := range all {
-			if !yield(metasim.Share{Name: c.Name, Digest: c.Digest, Sent: c.Sent, Sends: c.Sends}) {
-				return
-			}
-		}
-	}
-	out.Messages = Messages{}
-	var names []string
-	var left [][]byte
-	for _, c := range all {
-		names, left = append(names, c.Name), append(left, c.Result)
-		out.Messages.Sent += c.Sent
-		out.Messages.Delivered += c.Delivered
-		out.Messages.Dropped += c.Lost
-		out.Messages.Undelivered += c.Queued - c.Delivered
-	}
-	out.Digests = journal.Digests{
-		Digest: metasim.RunDigest(shares).String(), SendsDigest: metasim.RunSendsDigest(shares).String(), ResultsDigest: journal.ResultsDigest(names, left).String(),
-	}
-}
-
-// realClients returns the results of the clients of a run that are no proxies.
-func realClients(r *runner) []server.ClientResult {
-	return slices.DeleteFunc(r.server.Result().Clients, func(c server.ClientResult) bool { return slices.Contains(r.part.proxies, c.Name) })
 }
 
 // proxies returns the proxies of some clients, with the channels that any of others subscribes to.

@@ -34,7 +34,7 @@ func (c *clients) start(ctx context.Context) {
 		}
 	}
 	gone := c.gone()
-	for _, g := range groups(c.scenario.Clients, c.options.Pack) {
+	for _, g := range slices.Concat(c.cells.groups(), groups(c.scenario.Clients, c.options.Pack)) {
 		var err error
 		switch {
 		case ctx.Err() != nil || c.options.far() && c.placement == nil:
@@ -42,6 +42,8 @@ func (c *clients) start(ctx context.Context) {
 		case gone[g[0].Name]:
 		case g[0].External || c.options.Serve:
 			c.setPlace(g, place{outside: true})
+		case g[0].Model == cellModel:
+			err = c.startOutside(ctx, g)
 		case c.options.idles(g[0].Name):
 			err = c.lodge(ctx, &g[0], 0)
 		case c.options.inside(g[0]):
@@ -193,9 +195,12 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	if err != nil {
 		return err
 	}
-	h.has(g.names())
-	env := slices.Concat(c.options.Env, g[0].Env,
-		[]string{"METASIM_SERVER=" + h.server, "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + c.listeners.forStarted()})
+	h.has(slices.Concat(g.names(), c.cells.own(g[0].Name)))
+	where, token := h.server, c.listeners.forStarted()
+	if g[0].Model == cellModel {
+		where, token = reachableFrom(c.cells.server, h.supervisor.Caller()), c.cells.token
+	}
+	env := slices.Concat(c.options.Env, g[0].Env, []string{"METASIM_SERVER=" + where, "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + token})
 	p, err := startProcess(ctx, h.supervisor, g.names(), c.logName(g[0].Name, life), argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)
 	if err != nil {
 		return err
@@ -314,6 +319,9 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 		}
 		return append([]string{program}, cl.Run[1:]...), cl.WorkDir, nil
 	}
+	if cl.Model == cellModel {
+		return append(slices.Clone(self), "cell"), "", nil
+	}
 	text, err := json.Marshal(Instance{
 		Model: cl.Model, With: cl.With, Scope: cl.Scope.Name(), Entry: cl.Scope.Calls(cl.Entry), Index: cl.Index, Count: cl.Count, Group: len(g),
 		Seed: c.scenario.Seed, Dir: cl.Dir, AllowOutside: c.options.AllowOutside,
@@ -357,6 +365,9 @@ func (c *clients) endProcesses(ok bool) {
 	var all sync.WaitGroup
 	for _, p := range c.processes {
 		all.Go(func() {
+			if patience := patience; c.cells.own(p.clients[0]) != nil {
+				patience += abortPatience + termWait // it ends processes itself
+			}
 			if p.end(patience) && ok {
 				c.options.Log.Warn("a process had to be ended after its client left", "client", p.clients[0],
 					"pid", strconv.Itoa(p.PID()), "waited", patience)

@@ -226,7 +226,10 @@ func (c *clients) hostOf(g group) (*host, error) {
 		if err != nil {
 			return nil, fmt.Errorf("no client can be started: %w", err)
 		}
-		c.hosts = []*host{{supervisor: s, server: c.listeners.outside.URL()}}
+		c.hosts = []*host{{supervisor: s}}
+		if c.listeners.outside != nil {
+			c.hosts[0].server = c.listeners.outside.URL()
+		}
 	}
 	return c.hosts[0], nil
 }
@@ -277,6 +280,11 @@ func (c *clients) outcomes() (all []HostOutcome) {
 		for i := range c.scenario.Clients { // in their order there, whenever they came to the host
 			if name := c.scenario.Clients[i].Name; slices.Contains(h.clients, name) {
 				o.Clients = append(o.Clients, name)
+			}
+		}
+		for _, g := range c.cells.groups() {
+			if slices.Contains(h.clients, g[0].Name) {
+				o.Clients = append(o.Clients, c.cells.own(g[0].Name)...)
 			}
 		}
 		if lost := h.supervisor.Lost(); lost != nil {

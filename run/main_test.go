@@ -43,6 +43,12 @@ var programs = map[string]testprogram.Program{
 	"killedServer": killedServer,
 }
 
+// also adds a program of one system.
+func also(name string, p testprogram.Program) bool {
+	programs[name] = p
+	return true
+}
+
 func TestMain(m *testing.M) { os.Exit(testprogram.Main(m, programs)) }
 
 // stubborn leaves at once, and does not end, even if it is asked to.

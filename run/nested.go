@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/scenarios"
 )
@@ -28,7 +27,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err := cmp.Or(o.checkInside(sc), o.checkRestarts(sc)); err != nil {
 		return nil, err
 	}
-	if o.Nested && len(sc.Nested) > 0 {
+	if (o.Nested || o.Apart) && len(sc.Nested) > 0 {
 		return nested(ctx, sc, o)
 	}
 	r, err := prepare(ctx, sc, &o, nil)
@@ -40,32 +39,27 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 
 // nested carries out a scenario whose scenarios inside have dispatchers of their own.
 func nested(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
+	o.Apart = o.Apart || o.far()
 	if err := o.checkNested(sc); err != nil {
 		return nil, err
 	}
-	n := &nest{declared: map[string]*metasim.Join{}, owner: map[metasim.ClientID]*cell{}, missing: len(sc.Clients), complete: make(chan struct{})}
+	n := newNest(len(sc.Clients))
+	var apart []*farCell
 	outer := *sc
-	outer.Clients = nil
-	of := map[string]*cell{}
+	outer.Clients = slices.DeleteFunc(slices.Clone(sc.Clients), func(c scenarios.Client) bool { return strings.Contains(c.Name, "/") })
 	for i := range sc.Nested {
-		if name := sc.Nested[i].Name; !strings.Contains(name, "/") {
-			c := newCell(n, sc, name)
-			of[name] = c
-			n.cells = append(n.cells, c)
+		switch name := sc.Nested[i].Name; {
+		case strings.Contains(name, "/"): // it shares the dispatcher of the one around it
+		case o.Apart:
+			apart = append(apart, newFarCell(n, sc, name))
+		default:
+			n.cells = append(n.cells, newCell(n, sc, name))
 		}
 	}
-	for i := range sc.Clients {
-		root, _, _ := strings.Cut(sc.Clients[i].Name, "/")
-		if c := of[root]; c != nil {
-			c.scenario.Clients = append(c.scenario.Clients, sc.Clients[i])
-		} else {
-			outer.Clients = append(outer.Clients, sc.Clients[i])
-		}
-	}
-	if err := n.prepare(ctx, &outer, &o); err != nil {
+	if err := n.prepare(ctx, &outer, &o, apart); err != nil {
 		return nil, err
 	}
-	return n.carryOut(ctx)
+	return n.carryOut(ctx, sc, apart)
 }
 
 // checkNested says what a run with several dispatchers cannot do.
@@ -76,7 +70,6 @@ func (o *Options) checkNested(sc *scenarios.Scenario) error {
 		what string
 	}{
 		{o.Serve, "be served for clients that are all started elsewhere"},
-		{o.far(), "be launched on other hosts"},
 		{sc.PublicLCM != "" && !o.Private, "be shown on a public LCM network"},
 		{external >= 0, "have a client from outside in a scenario inside"},
 	} {
@@ -88,7 +81,7 @@ func (o *Options) checkNested(sc *scenarios.Scenario) error {
 }
 
 // prepare makes the runners. If it fails, nothing is left open.
-func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Options) (err error) {
+func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Options, apart []*farCell) (err error) {
 	var runners []*runner
 	defer func() {
 		for _, r := range runners {
@@ -98,40 +91,43 @@ func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Option
 		}
 	}()
 	p := &part{watch: outerWatch{n}}
-	for _, c := range n.cells {
-		group := append([]string{c.name}, sortedNames(&c.scenario)...)
+	of := map[string]hearer{}
+	add := func(name string, own []string, h hearer) {
+		group := append([]string{name}, own...)
 		p.groups = append(p.groups, group)
 		p.proxies = append(p.proxies, group...)
+		n.hearers = append(n.hearers, h)
+		for _, client := range group {
+			of[client] = h
+		}
+	}
+	for _, c := range n.cells {
+		add(c.name, sortedNames(&c.scenario), c)
+	}
+	for _, f := range apart {
+		add(f.name, f.own, f)
+		if p.cells == nil {
+			p.cells = new(hostedCells)
+		}
+		p.cells.all = append(p.cells.all, f.hostedCell)
 	}
 	if n.outer, err = prepare(ctx, outer, o, p); err != nil {
 		return err
 	}
 	runners = append(runners, n.outer)
 	for id, name := range n.outer.names() {
-		root, _, _ := strings.Cut(name, "/")
-		if i := slices.IndexFunc(n.cells, func(c *cell) bool { return c.name == root }); i >= 0 {
-			n.owner[metasim.ClientID(id)] = n.cells[i]
+		if h := of[name]; h != nil {
+			n.owner[metasim.ClientID(id)] = h
 		}
 	}
 	for _, c := range n.cells {
 		inner := *o
-		inner.Out = n.outer.dir.File("nested-" + c.name)
+		inner.Out = n.outer.dir.File(nestedDir + c.name)
 		inner.Live, inner.Ready, inner.Watch, inner.Warn, inner.Strict = nil, nil, nil, nil, false
 		inner.Listen, inner.Tokens = "", ""
-		p := &part{watch: innerWatch{c}, settled: c.settled, scopes: scope.Set{}}
-		for name, of := range c.scenario.Scopes {
-			if name == c.name || strings.HasPrefix(name, c.name+"/") {
-				p.scopes[name] = of
-			}
-		}
-		for _, name := range n.outer.names() {
-			if n.owner[n.outer.id(name)] != c {
-				p.proxies = append(p.proxies, name)
-			}
-		}
-		p.outside = p.proxies
-		if c.runner, err = prepare(ctx, &c.scenario, &inner, p); err != nil {
-			return fmt.Errorf("the scenario inside %q: %w", c.name, err)
+		c.around = &nearRun{n.outer, n.outer.server.Gate("the nested run "+c.name, c.told)}
+		if err := c.prepare(ctx, &inner); err != nil {
+			return err
 		}
 		runners = append(runners, c.runner)
 	}
@@ -139,19 +135,27 @@ func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Option
 }
 
 // carryOut carries out all runs at once, and returns what came of them together.
-func (n *nest) carryOut(ctx context.Context) (*Outcome, error) {
+func (n *nest) carryOut(ctx context.Context, sc *scenarios.Scenario, apart []*farCell) (*Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var work sync.WaitGroup
-	outcomes, errs := make([]*Outcome, len(n.cells)), make([]error, len(n.cells))
+	results, errs := make([]*cellResult, len(n.cells)), make([]error, len(n.cells))
 	for i, c := range n.cells {
 		work.Go(func() {
-			outcomes[i], errs[i] = c.runner.carryOut(ctx)
-			if out := outcomes[i]; errs[i] != nil || !out.OK {
-				cancel(c.failed(errs[i], out))
+			var out *Outcome
+			out, errs[i] = c.runner.carryOut(ctx)
+			if results[i] = c.result(out, errs[i]); results[i].Error != "" {
+				cancel(failedInside(c.name, results[i].Error))
 			}
 		})
 		work.Go(func() { c.pass(ctx) })
+	}
+	var far *farCells
+	if len(apart) > 0 {
+		var err error
+		if far, err = listenFar(n.outer, sc, apart, cancel); err != nil {
+			return nil, errors.Join(err, n.outer.abandon(ctx))
+		}
 	}
 	out, err := n.outer.carryOut(ctx)
 	if err != nil {
@@ -161,29 +165,21 @@ func (n *nest) carryOut(ctx context.Context) (*Outcome, error) {
 	}
 	n.end()
 	work.Wait()
+	if far != nil {
+		results = append(results, far.end()...)
+	}
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	n.merge(out, outcomes)
+	n.merge(out, results)
 	return out, nil
 }
 
 // end has the gateways end.
 func (n *nest) end() {
 	for _, c := range n.cells {
-		c.mu.Lock()
-		c.over = true
-		c.mu.Unlock()
-		c.changed.Signal()
+		c.end()
 	}
-}
-
-// failed says why a nested run has failed.
-func (c *cell) failed(err error, out *Outcome) error {
-	if err == nil {
-		err = out.Err
-	}
-	return fmt.Errorf("the scenario inside %q: %w", c.name, err)
 }
 
 // An outerWatch is an observer of the outer run: it hears who joins, and what is for the clients behind a gateway.
@@ -195,8 +191,8 @@ func (n outerWatch) Observe(_ int64, ev metasim.Event, effects []metasim.Effect)
 		n.joined(n.outer.names()[join.Client], join)
 	}
 	if permit, ok := ev.(*metasim.Permit); ok {
-		for _, c := range n.cells {
-			c.hear(new(*permit))
+		for _, h := range n.hearers {
+			h.hear(new(*permit))
 		}
 	}
 	for _, e := range effects {

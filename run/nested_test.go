@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -8,7 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"metasim/internal/testprogram"
@@ -16,6 +20,7 @@ import (
 	"metasim/record/replay"
 	"metasim/run"
 	"metasim/scenarios"
+	"metasim/server"
 )
 
 var nests = flag.Int("nests", 12, "how many random scenarios with two scenarios inside are carried out in both ways")
@@ -38,10 +43,11 @@ func composed(t *testing.T, texts ...string) *scenarios.Scenario {
 // bothWays carries a scenario out with one dispatcher, and with one for each scenario inside, and returns the second outcome. All digests are the same.
 func bothWays(t *testing.T, sc *scenarios.Scenario, transport string) *run.Outcome {
 	t.Helper()
+	transport, apart := strings.CutSuffix(transport, " apart")
 	o := options(t, transport)
 	o.Self = []string{testprogram.Shipped(t)}
 	flat := carryOut(t, sc, o)
-	o.Out, o.Nested = filepath.Join(t.TempDir(), "nested"), true
+	o.Out, o.Nested, o.Apart = filepath.Join(t.TempDir(), "nested"), true, apart
 	nested := carryOut(t, sc, o)
 	require.Equal(t, flat.Digests, nested.Digests)
 	require.Equal(t, flat.Messages, nested.Messages)
@@ -80,7 +86,7 @@ var nestedScenarios = map[string][]string{
 // A scenario has the same digests with one dispatcher and with one for each scenario inside of it.
 func TestNestedDigests(t *testing.T) {
 	for name, texts := range nestedScenarios {
-		for _, transport := range []string{"mem", "unix"} {
+		for _, transport := range []string{"mem", "unix", "mem apart", "quic apart"} {
 			t.Run(name+" "+transport, func(t *testing.T) {
 				t.Parallel()
 				bothWays(t, composed(t, texts...), transport)
@@ -163,6 +169,37 @@ func TestNestedIsRefused(t *testing.T) {
 			_, err := run.Scenario(t.Context(), composed(t, c.texts...), o)
 			require.ErrorContains(t, err, c.says)
 			require.ErrorContains(t, err, "leave --nested out")
+		})
+	}
+}
+
+// With processes of their own, a client inside that dies ends all runs with the same words, and so does one that breaks a rule. A stop reaches all of them.
+func TestNestedApartFails(t *testing.T) {
+	t.Parallel()
+	outer := `{name: outer, until: 10s, clients: [{name: cell, model: scenario, with: {file: 1.yaml, expose: [OUT]}}, {name: ear, model: sink, with: {channels: [OUT]}}]}`
+	for name, c := range map[string]struct{ inside, says string }{
+		"dies":  {`{name: cell, clients: [{name: prog, run: [BIN, x], env: [TEST_PROGRAM=exit3]}, {name: a, model: source, with: {channel: OUT, period: 1ms}}]}`, `the scenario inside "cell": client "cell/prog" was lost before it joined: its process ended (exit status 3)`},
+		"stops": {`{name: cell, clients: [{name: prog, run: [BIN, stuck], env: [TEST_PROGRAM=stuck]}, {name: a, model: source, with: {channel: OUT, period: 1ms}}]}`, "enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sign := filepath.Join(t.TempDir(), "sign")
+			sc := composed(t, outer, strings.ReplaceAll(c.inside, "BIN, stuck", "BIN, "+sign))
+			o := options(t, "mem")
+			o.Apart = true
+			ctx, stop := context.WithCancelCause(t.Context())
+			defer stop(nil)
+			o.Watch = func(*server.Server) {
+				go func() {
+					if assert.Eventually(t, func() bool { _, err := os.Stat(sign); return err == nil || ctx.Err() != nil }, time.Minute, time.Millisecond) {
+						stop(errors.New("enough"))
+					}
+				}()
+			}
+			out := fails(t, ctx, sc, o)
+			require.Contains(t, out.Error, c.says)
+			require.Len(t, out.Clients, 3)
+			require.False(t, out.Resumable)
 		})
 	}
 }

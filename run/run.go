@@ -86,6 +86,9 @@ type Options struct {
 	Pack int
 	// Nested has each scenario inside of the scenario carried out by a dispatcher of its own: see ADR 38. One that is inside of such a one shares its.
 	Nested bool
+	// Apart has each of these dispatchers in a process of its own, with what Transport has in this process; with other hosts it is so anyway. Then a
+	// scenario inside is on one host, as a client is.
+	Apart bool
 	// NoTrace does not ask clients how long they compute, which makes each of them read the clock. A report on the run then
 	// uses the time between what the server receives.
 	NoTrace bool
@@ -299,6 +302,7 @@ type clients struct {
 	placement map[string]*host  // by name, of those clients that are started on other hosts; nil: these are not ready
 	restarts  sync.WaitGroup    // of processes
 	resumed   int               // how often the run was cut off
+	cells     *hostedCells      // nested runs in processes of their own; nil: there are none
 
 	mu        sync.Mutex
 	places    map[string]place // by name
@@ -336,7 +340,8 @@ type part struct {
 	proxies []string // clients of other runs that have a name in this one, in order
 	groups  [][]string
 	outside []string
-	scopes  scope.Set // of its own clients; those of other runs are called by their full names
+	cells   *hostedCells // runs that are nested in this one, in processes of their own; nil: there are none
+	scopes  scope.Set    // of its own clients; those of other runs are called by their full names
 	watch   server.Observer
 	settled func(*metasim.Dispatcher)
 }

@@ -51,8 +51,11 @@ func (r *runner) names() []string {
 }
 
 // id returns the number of a client.
-func (r *runner) id(name string) metasim.ClientID {
-	i, _ := slices.BinarySearch(r.names(), name)
+func (r *runner) id(name string) metasim.ClientID { return number(r.names(), name) }
+
+// number returns that of a client whose run has these clients, in order.
+func number(names []string, name string) metasim.ClientID {
+	i, _ := slices.BinarySearch(names, name)
 	return metasim.ClientID(i)
 }
 
@@ -128,7 +131,7 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside) || len(o.Idle) > 0, o.Outside(sc), sc.PeerTimeout, bound, r.doors); err != nil {
+	if r.listeners, err = listen(o, slices.ContainsFunc(sc.Clients, o.inside) || len(o.Idle) > 0, o.Outside(sc) || o.far(), sc.PeerTimeout, bound, r.doors); err != nil {
 		return errors.Join(err, bound.forget())
 	}
 	if err = r.listeners.keepDoors(o, sc, r.dir); err != nil {
@@ -136,6 +139,9 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	}
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{},
 		resumed: r.record.manifest.Resumed}
+	if r.part != nil {
+		r.clients.cells = r.part.cells
+	}
 	defer func() {
 		if err != nil {
 			_, shown := closeMirror(r.mirror, sc, o)
@@ -278,6 +284,9 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	out.Hosts = r.clients.outcomes()
 	out.nameLostHosts()
+	if lost := r.clients.cells.lost(out.Err); lost != nil {
+		out.fail(lost)
+	}
 	if why := r.clients.ended; why != "" && !out.OK && !strings.Contains(out.Error, why) {
 		out.fail(fmt.Errorf("%w; %s", out.Err, why))
 	}

@@ -15,16 +15,23 @@ import (
 // there is one.
 func (c *clients) place() error {
 	all := slices.DeleteFunc(groups(c.scenario.Clients, c.options.Pack), func(g group) bool { return g[0].External || c.options.inside(g[0]) })
+	all = append(all, c.cells.groups()...)
 	fixed, of := make([]int, len(all)), map[string]int{}
 	for i, g := range all {
 		fixed[i] = -1
-		if host, placed := c.scenario.Placement[g[0].Name]; placed {
-			if fixed[i] = host; host >= len(c.hosts) {
-				return fmt.Errorf("placement puts client %q on host %s, number %d of hosts, and the run has %d; ask for more hosts, or leave it out", g[0].Name, c.scenario.Hosts[host], host+1, len(c.hosts))
-			}
-		}
-		for _, name := range g.names() {
+		for _, name := range append(c.cells.own(g[0].Name), g.names()...) {
 			of[name] = i
+			host, placed := c.scenario.Placement[name]
+			switch {
+			case !placed || host == fixed[i]:
+			case host >= len(c.hosts):
+				return fmt.Errorf("placement puts client %q on host %s, number %d of hosts, and the run has %d; ask for more hosts, or leave it out", name, c.scenario.Hosts[host], host+1, len(c.hosts))
+			case fixed[i] >= 0 && g[0].Model == cellModel:
+				return fmt.Errorf("placement puts clients of the scenario inside %q on hosts %s and %s, and with --nested it is on one; put %[1]q on one host, or leave --nested out",
+					g[0].Name, c.scenario.Hosts[fixed[i]], c.scenario.Hosts[host])
+			case fixed[i] < 0:
+				fixed[i] = host
+			}
 		}
 	}
 	var traffic placement.Traffic

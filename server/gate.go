@@ -31,6 +31,12 @@ func (g *Gate) Round(f func(say func(wire.Packet))) bool {
 	return s.do(func() { f(func(p wire.Packet) { s.packet(g.conn, p) }) })
 }
 
+// Lost tells the run that who spoke through the gate is gone: the clients that have joined through it and not left are lost.
+func (g *Gate) Lost(why string) {
+	s := g.conn.server
+	s.do(func() { s.disconnect(g.conn, why) })
+}
+
 // Permit lets the run go on to everything before an instant, as the driver of a run does: see Config.Driven. It is called in a round.
 func (g *Gate) Permit(until metasim.Instant) {
 	s := g.conn.server

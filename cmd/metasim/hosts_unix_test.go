@@ -72,6 +72,42 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// A scenario inside with a dispatcher of its own is on one host with all its clients: where placement says. The run is the one that it is here.
+func TestNestedOnHosts(t *testing.T) {
+	s := raced(t)
+	s.file("pair.yaml", strings.ReplaceAll(`name: pair
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, run: [sh, -c, "echo this is $METASIM_TEST_HOST; exec \"$0\" client echo --with in=A --with out=OUT", BIN]}
+links: [{delay: 1ms}]
+`, "BIN", s.program))
+	s.file("p.yaml", `name: pairs
+until: 1s
+hosts: [front, back]
+placement: {front: [ear, two], back: [one]}
+clients:
+  - {name: one, model: scenario, with: {file: pair.yaml, expose: [{OUT: X}]}}
+  - {name: two, model: scenario, with: {file: pair.yaml, expose: [{OUT: Y}]}}
+  - {name: ear, model: sink, with: {channels: [X, Y]}}
+links: [{delay: 1ms}]
+`)
+	path := s.hosts()
+	here, e := s.run("p.yaml", "--out", "here", "--keep-env")
+	require.Equal(t, 0, e.status, e.err)
+	e = s.start([]string{path}, "run", "p.yaml", "--nested", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", "there").wait()
+	require.Equal(t, 0, e.status, e.err)
+	var there run.Outcome
+	e.object(t, &there)
+	require.Equal(t, []string{here.Digest, here.SendsDigest, here.ResultsDigest}, []string{there.Digest, there.SendsDigest, there.ResultsDigest})
+	require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"ear", "two/a", "two/b"}, Exit: "ended"}, {Name: "n2", Clients: []string{"one/a", "one/b"}, Exit: "ended"}}, there.Hosts)
+	require.Equal(t, "one/b | this is n2\n", s.metasim("logs", filepath.Join("there", "nested-one"), "one/b").out)
+
+	s.file("torn.yaml", strings.Replace(string(s.read("p.yaml")), "front: [ear, two], back: [one]", "front: [one/a], back: [one/b]", 1))
+	e = s.start([]string{path}, "run", "torn.yaml", "--nested", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0").wait()
+	require.Equal(t, 1, e.status)
+	require.Contains(t, e.err, `placement puts clients of the scenario inside "one" on hosts front and back, and with --nested it is on one; put "one" on one host, or leave --nested out`)
+}
+
 // Who waits for whom is said with the hosts of both, and how long a message takes there and back.
 func TestHostsHoldOneAnother(t *testing.T) {
 	s := newStage(t)

@@ -76,7 +76,7 @@ func newRoot(std streams) *cobra.Command {
 		return cmd.Help()
 	}
 	root.AddCommand(
-		newRun(std), newServe(std), newSweep(std), newClient(), newSupervise(std), newRelay(std),
+		newRun(std), newServe(std), newSweep(std), newClient(), newCell(std), newSupervise(std), newRelay(std),
 		newValidate(std), newSchema(std), newVerify(std),
 		newLog(std), newLogs(std), newLCM(std),
 		newReplay(std), newResume(std), newFsck(std), newDiff(std), newDoctor(std),

@@ -56,6 +56,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.how.Durable, "durable", false, "have the journal reach the disk before its effects reach a client of another process; without it the journal\n"+
 		"follows about every 50 ms")
 	flags.BoolVar(&f.how.Nested, "nested", false, "give each scenario inside the scenario (model: scenario) a dispatcher of its own, as a run that is nested in this one; the results are the same")
+	flags.BoolVar(&f.how.Apart, "nested-processes", false, "as --nested, with each of these dispatchers in a process of its own, so that several cores work at once; with --launch\n"+
+		"ssh or slurm it is so anyway, and the process is on the host that placement says")
 	flags.BoolVar(&f.how.KeepEnv, "keep-env", false, "record the values of env, which may be secrets; without them, a replay takes them from its own environment")
 	flags.BoolVar(&f.report, "report", false, "report on the run at once, as metasim report does, and leave the page report.html in its directory")
 	flags.BoolVar(&f.how.Strict, "strict", false, "end the run, as soon as all clients have joined, if a subscription matches no channel, or nobody subscribes to a\n"+

@@ -52,6 +52,8 @@ func Main(m *testing.M, programs map[string]Program) int {
 		}
 	case len(args) == 3 && args[0] == "client" && args[1] == "--instance":
 		program = Model
+	case len(args) == 1 && args[0] == "cell":
+		program = cell
 	case len(args) == 1 && args[0] == "supervise":
 		program = func([]string) error { return supervisor.Serve(os.Stdin, os.Stdout, run.BuildVersion()) }
 	default:
@@ -108,6 +110,17 @@ func Shipped(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// cell is the program that carries out a nested run in a process of its own.
+func cell([]string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return run.Cell(context.Background(), run.CellOptions{
+		Name: os.Getenv("METASIM_CLIENT"), Server: os.Getenv("METASIM_SERVER"), Token: os.Getenv("METASIM_TOKEN"), Self: []string{self},
+	})
 }
 
 // Model is the program that run.Options.Self stands for: a built-in model of a scenario, with the arguments

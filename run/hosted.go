@@ -1,0 +1,63 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"metasim/server"
+)
+
+// What the clients of the outer run have to do with nested runs in processes of their own: they are started, placed and lost as clients are.
+
+// hostedCells are nested runs as the clients of the outer run are: processes, each on a host.
+type hostedCells struct {
+	all           []hostedCell
+	server, token string // where they join
+}
+
+// A hostedCell is one of them.
+type hostedCell struct {
+	name string
+	own  []string // its clients, in order
+}
+
+// cellModel is the model of a client of the outer run that is a nested run.
+const cellModel = "scenario"
+
+// groups returns the nested runs as groups of clients, one each.
+func (h *hostedCells) groups() (all []group) {
+	if h == nil {
+		return nil
+	}
+	for _, f := range h.all {
+		all = append(all, group{{Name: f.name, Entry: f.name, Model: cellModel}})
+	}
+	return all
+}
+
+// own returns the clients of a nested run; none of a client.
+func (h *hostedCells) own(name string) []string {
+	if h == nil {
+		return nil
+	}
+	for _, f := range h.all {
+		if f.name == name {
+			return f.own
+		}
+	}
+	return nil
+}
+
+// lost says that the process of a nested run was lost, if that is why the run failed.
+func (h *hostedCells) lost(err error) error {
+	lost := new(server.LostError)
+	if !errors.As(err, &lost) || h.own(lost.Client) == nil {
+		return nil
+	}
+	how := cmp.Or(lost.Process.Exit, lost.Cause)
+	if n := len(lost.Process.Output); n > 0 {
+		how += "; its last words: " + lost.Process.Output[n-1]
+	}
+	return fmt.Errorf("the process of the scenario inside %q was lost at %v (%s); carry the run out again, or without --nested: such a run can be resumed", lost.Client, lost.Now, how)
+}
