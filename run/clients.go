@@ -365,7 +365,8 @@ func (c *clients) endProcesses(ok bool) {
 	var all sync.WaitGroup
 	for _, p := range c.processes {
 		all.Go(func() {
-			if patience := patience; c.cells.own(p.clients[0]) != nil {
+			patience := patience
+			if c.cells.own(p.clients[0]) != nil {
 				patience += abortPatience + termWait // it ends processes itself
 			}
 			if p.end(patience) && ok {
