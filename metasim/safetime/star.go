@@ -157,9 +157,10 @@ func (s *star) leastOwn() Instant { return s.own.least().key }
 // leastEcho is the least max(A, C), while the S of the centre is send.
 func (s *star) leastEcho(send Instant) Instant {
 	// After the last step of a time comes the next time: there C_p <= C_q need not hold for all x if it does for one. The
-	// S of one or two steps before is sound, and close enough: no run gets there.
-	if send != simtime.Infinity {
-		send.Step = min(send.Step, math.MaxUint32-3)
+	// S of one or two steps before is sound. Only what a gateway promises gets there, and so the S of a channel node, for which that is close enough
+	// where it comes after S, as every echo does: else the centre would seem to wait for itself.
+	if send != simtime.Infinity && send.Step > math.MaxUint32-3 {
+		return simtime.Later(s.leastEcho(Instant{Time: send.Time, Step: math.MaxUint32 - 3}), send.Add(0))
 	}
 	for {
 		p := s.promised.least()
@@ -180,7 +181,9 @@ func (s *star) holder(safe, send Instant) vertex {
 	if least.key != safe {
 		s.leastEcho(send) // puts the heaps in order
 		if least = s.promised.least(); least.key != safe {
-			least = s.echoing.least()
+			if e := s.echoing.least(); e.slot != none { // else E comes after the last step of a time, and is none of these
+				least = e
+			}
 		}
 	}
 	return s.leaves[least.slot].vertex

@@ -38,3 +38,26 @@ func TestEchoAtTheLastStep(t *testing.T) {
 		require.Equal(t, want[1:], f.all()[1:])
 	}
 }
+
+// A gateway promises up to the last step of a time (docs/adr/0038-nesting.md). When it promises the next time, those who hear it over a channel
+// node may go on as far as without one.
+func TestPromiseOfTheLastStep(t *testing.T) {
+	last := func(time Time) Bounds {
+		return NewBounds(Instant{Time: time, Step: math.MaxUint32}, simtime.Start, simtime.Infinity, 0)
+	}
+	g := NewGraph(3)
+	channel := g.AddChannelNode([]Node{1, 2}, constant(0))
+	for node := range Node(3) {
+		g.Feed(node, channel)
+	}
+	said := Instant{Time: 42, Step: 1}
+	bounds := []Bounds{last(42), NewBounds(said, simtime.At(57), simtime.Infinity, 0), NewBounds(said, simtime.At(43), simtime.Infinity, 0)}
+	f := New(g, bounds)
+	for time := Time(42); time < 60; time++ {
+		f.SetBounds(0, last(time))
+		f.Update()
+		require.Equal(t, plain(f.bounds, g.out)[:3], f.all()[:3], "promised: %v", last(time).Floor)
+		from, held := f.Holder(1)
+		require.True(t, held && from < 3, "%v", from)
+	}
+}
