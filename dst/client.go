@@ -189,7 +189,7 @@ func (c *client) instant() {
 	}
 	messages, err := c.Arrive()
 	for i := range messages {
-		c.message(c.Now(), &messages[i])
+		c.hear(&messages[i])
 	}
 	if err != nil {
 		c.quit()
@@ -221,7 +221,7 @@ func (c *client) handle() {
 			break
 		}
 		c.look(m.Channel)
-		c.message(c.Now(), &m)
+		c.hear(&m)
 	}
 	for !c.leaves {
 		call, ok := c.NextTimer()
@@ -242,6 +242,14 @@ func (c *client) handle() {
 	if c.Authorized() {
 		c.goOn()
 	}
+}
+
+// hear gives a message to the program. A dispatcher counts the sends that matter in its run, and those at home are not all.
+func (c *client) hear(m *message) {
+	if c.network.number != nil {
+		m.Seq = c.network.number(m.From, m.Seq)
+	}
+	c.message(c.Now(), m)
 }
 
 // look checks that the client has a handler for a channel.

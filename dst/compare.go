@@ -49,7 +49,42 @@ func Run(seed uint64) (Result, error) {
 			first = n
 		}
 	}
+	if err := runNested(s, want, first, &result); err != nil {
+		return result, fmt.Errorf("nested: %w", err)
+	}
 	return result, nil
+}
+
+// runNested runs a scenario as two runs, of which one is nested in the other. It fails if a client sees anything else than in the plain computation, or if
+// the digests are not those of the flat run first.
+func runNested(s *scenario, want [][]seen, first *network, count *Result) error {
+	n, err := newNest(s)
+	if err != nil {
+		return err
+	}
+	if err := n.run(); err != nil {
+		return err
+	}
+	var shares []metasim.Share
+	for i := range s.clients {
+		part, id := n.of(i), metasim.ClientID(i)
+		if err := part.clients[i].compare(want[i]); err != nil {
+			return err
+		}
+		shares = append(shares, metasim.Share{
+			Name: s.clients[i].name, Digest: part.ledger.ClientDigest(id), Sent: part.ledger.Account(id).Sent, Sends: part.ledger.SendsOf(id),
+		})
+	}
+	count.Add(&n.outer.count)
+	count.Add(&n.inner.count)
+	count[countNested]++
+	if a, b := first.ledger.Digest(), metasim.RunDigest(slices.Values(shares)); a != b {
+		return fmt.Errorf("the transcripts are equal, the digests are not: %v, %v", a, b)
+	}
+	if a, b := first.ledger.SendsDigest(), metasim.RunSendsDigest(slices.Values(shares)); a != b {
+		return fmt.Errorf("the transcripts are equal, the digests of sends are not: %v, %v", a, b)
+	}
+	return nil
 }
 
 // Add adds what there was in other runs.
@@ -80,6 +115,8 @@ func (r *Result) String() string {
 		countCrashes:   "servers crashed",
 		countTorn:      "journals had a torn end then",
 		countReturned:  "clients outlived their server",
+		countNested:    "runs more, in which one run was nested in another",
+		countCrossed:   "messages went from one to the other",
 	} {
 		fmt.Fprintf(&b, "%12d %s\n", r[i], of)
 	}
@@ -105,11 +142,8 @@ func (n *network) compare(want [][]seen, first *network) error {
 		if n.failed != nil || cut[i] {
 			want = want[:min(len(want), len(c.transcript))]
 		}
-		for k := range max(len(want), len(c.transcript)) {
-			a, b := entry(want, k), entry(c.transcript, k)
-			if a != b {
-				return fmt.Errorf("%s: thing %d is %v; the plain computation has %v", c.name, k, b, a)
-			}
+		if err := c.compare(want); err != nil {
+			return err
 		}
 	}
 	if first == nil || n.failed != nil || slices.Contains(cut, true) {
@@ -120,6 +154,17 @@ func (n *network) compare(want [][]seen, first *network) error {
 	}
 	if a, b := first.ledger.SendsDigest(), n.ledger.SendsDigest(); a != b {
 		return fmt.Errorf("the transcripts are equal, the digests of sends are not: %v, %v", a, b)
+	}
+	return nil
+}
+
+// compare compares what a client has seen and done with what it should have.
+func (c *client) compare(want []seen) error {
+	for k := range max(len(want), len(c.transcript)) {
+		a, b := entry(want, k), entry(c.transcript, k)
+		if a != b {
+			return fmt.Errorf("%s: thing %d is %v; the plain computation has %v", c.name, k, b, a)
+		}
 	}
 	return nil
 }

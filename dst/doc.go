@@ -12,6 +12,7 @@
 //	crash.go      a server that crashes and is resumed, and clients that outlive it
 //	books.go      counts the events and effects of the dispatcher, and compares what it should hold with what it holds
 //	run.go        one run of a scenario: what happens next, and what must hold all the time
+//	nested.go     a scenario as two runs, of which one is nested in the other, with a gateway between
 //	plain.go      the same scenario computed without any of it: one list of events, in order of time
 //	compare.go    what must be equal: the runs of a scenario, and the plain computation
 //	types.go      the types that the files share

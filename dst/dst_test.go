@@ -41,6 +41,8 @@ func TestRuns(t *testing.T) {
 			require.Greater(t, total[countReturned], runs, "too few clients outlive their server")
 			require.Greater(t, total[countTorn], runs/40, "too few journals are torn")
 			require.Greater(t, total[countShort], runs/10, "too few clients wait for memory")
+			require.Equal(t, runs, total[countNested], "each scenario is also run as two, of which one is nested in the other")
+			require.Greater(t, total[countCrossed], 10*runs, "too little goes from one of them to the other")
 			require.Greater(t, total[countSlow], runs, "too few connections are slow")
 			require.Greater(t, total[countLeft], runs/10, "too few clients leave early")
 			require.Greater(t, total[countLost], runs/40, "too few connections end")

@@ -14,7 +14,13 @@ import (
 
 // newNetwork begins a run of a scenario: schedule keys all that may differ between runs.
 func newNetwork(s *scenario, schedule uint64) (*network, error) {
-	r := rand.New(rand.NewPCG(s.seed, schedule))
+	n := drawNetwork(s, rand.New(rand.NewPCG(s.seed, schedule)))
+	n.draw(schedule)
+	return n, n.begin(func(int) bool { return true })
+}
+
+// drawNetwork draws what the clients of a run may not notice.
+func drawNetwork(s *scenario, r *rand.Rand) *network {
 	memory := s.memory
 	if memory == 0 {
 		memory = pick(r, 0, 1, 1000, 10_000, metasim.DefaultMemory) // no client may notice
@@ -23,26 +29,36 @@ func newNetwork(s *scenario, schedule uint64) (*network, error) {
 	for _, i := range r.Perm(len(s.clients)) {
 		config.Clients = append(config.Clients, s.clients[i].name)
 	}
-	n := &network{
+	return &network{
 		scenario: s, r: r, config: config, lazy: pick(r, 0, 50, 90, 97), permitted: metasim.Infinity, clients: make([]*client, len(s.clients)),
 	}
-	n.draw(schedule)
+}
+
+// begin has the clients join that take part in this run.
+func (n *network) begin(takesPart func(i int) bool) error {
 	if err := n.serve(); err != nil {
-		return nil, err
+		return err
 	}
-	if s.permits {
+	r := n.r
+	switch {
+	case n.permits && n.led:
+		n.permit(metasim.Start)
+	case n.permits:
 		n.permit(metasim.At(metasim.Time(r.IntN(30))))
 	}
-	hosts := 1 + r.IntN(len(s.clients))
+	hosts := 1 + r.IntN(len(n.clients))
 	for range hosts {
 		n.conns = append(n.conns, n.connect())
 	}
-	for _, i := range r.Perm(len(s.clients)) {
+	for _, i := range r.Perm(len(n.clients)) {
+		if !takesPart(i) {
+			continue
+		}
 		if err := n.join(i, n.conns[r.IntN(hosts)]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // serve begins with a dispatcher and the server's end of sessions that know nothing.
@@ -137,7 +153,9 @@ func (n *network) read(c *conn, packets int) {
 
 // packet takes one packet to the server's end, and what follows from it to the dispatcher.
 func (n *network) packet(c *conn, p wire.Packet) {
-	n.occurs(c, p)
+	if len(c.members) > 0 { // else it is that of a gateway
+		n.occurs(c, p)
+	}
 	ev, refusal := n.server.Receive(c.session, p)
 	if refusal != nil {
 		n.complain(refused(refusal))
@@ -210,6 +228,9 @@ func (n *network) observe(ev metasim.Event, effects []metasim.Effect) {
 		case *metasim.Finish:
 			n.finished, n.failed = true, e.Err
 		}
+	}
+	if n.tap != nil {
+		n.tap(ev, effects)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"metasim/delay"
+	"metasim/federates/gateway"
 	"metasim/metasim"
 	"metasim/record/journal"
 	"metasim/record/past"
@@ -36,6 +37,8 @@ const (
 	countCrashes
 	countTorn
 	countReturned
+	countNested
+	countCrossed
 	counts
 )
 
@@ -190,19 +193,41 @@ type network struct {
 	resumes    bool                    // a server that crashes is resumed, and clients may come back
 	every      map[string]metasim.Time // between two checkpoints, of the clients that make them
 	feeds      []feed
-	victim     *conn            // that a moment has chosen
-	last       *conn            // of which the server has read a packet last
-	promised   bool             // that is a promise
-	dirty      bool             // something was stepped since the last Settle
-	reached    *metasim.Reached // not answered yet
-	past       metasim.Instant  // everything before it has happened, as a Reached said
-	permitted  metasim.Instant  // nothing happens at it or later
+	victim     *conn                                 // that a moment has chosen
+	last       *conn                                 // of which the server has read a packet last
+	promised   bool                                  // that is a promise
+	dirty      bool                                  // something was stepped since the last Settle
+	reached    *metasim.Reached                      // not answered yet
+	past       metasim.Instant                       // everything before it has happened, as a Reached said
+	permitted  metasim.Instant                       // nothing happens at it or later
+	led        bool                                  // another run says how far this one may go
+	tap        func(metasim.Event, []metasim.Effect) // a gateway hears what is observed; nil: there is none
+	number     func(from string, seq uint64) uint64  // of a message, as its sender counts; nil: the dispatcher counts alike
 	finished   bool
 	failed     error // what the run ended with
 	err        error // what must not be
 	books      books
 	happened   int
 	count      Result
+}
+
+// A nest is a scenario as two runs, of which one is nested in the other, with a gateway between.
+type nest struct {
+	*scenario
+	r            *rand.Rand
+	outer, inner *network
+	inside       []bool           // by client: it is one of the nested run
+	gate         *gateway.Gateway // nil until all clients of the nested run have joined
+	reactions    []metasim.Time   // of the clients of the nested run to what comes from outside
+	inOuter      *conn            // of the gateway
+	inInner      *conn            // likewise
+	heard        []any            // of the outer run, for the gateway: effects, and how far the run may go
+	said         []metasim.Event  // by the gateway, for the outer run
+	asked        bool             // its group has asked to join the outer run
+	begun        bool             // the outer run has begun
+	over         bool             // the nested one is over
+	channels     [][]string       // by client: those on which its sends matter in the other run
+	numbers      [][]uint64       // by client: the numbers of these sends
 }
 
 // A moment is when something dies: when so much has happened, and what it waits for has happened too.

@@ -15,7 +15,7 @@ import (
 type Message struct {
 	From    string // the sender's name
 	Channel string
-	Seq     uint64          // counts the sender's publishes, from 0
+	Seq     uint64          // counts the sender's publishes in the recipient's run, from 0: of one in another run that is nested, or around this one, those that somebody here hears
 	Sent    metasim.Instant // when it was published
 	Due     metasim.Instant // when it arrived: the instant at which the client sees it
 	Payload []byte          // not to be changed
