@@ -20,7 +20,7 @@ import (
 func main() {
 	messages := flag.Uint64("messages", 1_000_000_000, "how many messages are delivered in one run; 0: this part is left out")
 	runs := flag.Int("runs", 1000, "how many runs are carried out in one process; 0: this part is left out")
-	every := flag.Duration("every", 10*time.Second, "how often the memory of the one run is measured")
+	every := flag.Duration("every", time.Second, "how often the one run is paused, and its memory measured")
 	program := flag.String("metasim", "", "the program metasim, for runs over unix, tcp, shm and quic too; without it they are all within this process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

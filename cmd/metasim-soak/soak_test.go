@@ -24,10 +24,27 @@ func TestGrowthIsFound(t *testing.T) {
 	require.InDelta(t, 1, slope, 0.01)
 	require.Less(t, deviation, 0.001)
 	require.InDelta(t, 1e6, mean, 1e4)
+	for i := range 20 { // a few that are far off change nothing
+		measures[30+3*i].bytes *= 2
+	}
+	odd, _, _ := slopeOf(measures)
+	require.InDelta(t, slope, odd, 0.2)
 	slope, _, _ = slopeOf(measures[:3])
 	require.True(t, math.IsNaN(slope))
-	require.Contains(t, growth(measures), "grew by 0.9")
+	require.Contains(t, growth(measures), "grew by 1.00 ± 0.00")
 	require.Contains(t, growth(nil), "measured 0 times")
 	require.True(t, count{2, 1, 1}.exceeds(count{1, 5, 5}))
 	require.False(t, count{1, 1, 1}.exceeds(count{1, 1, 1}))
+}
+
+// A gauge that has many measures keeps half of them, takes them half as often, and does not grow.
+func TestGaugeDoesNotGrow(t *testing.T) {
+	g := newGauge(time.Second)
+	for i := range mostMeasures + 1 {
+		g.add(measure{float64(i), 1})
+	}
+	require.Len(t, g.measures, mostMeasures/2+1)
+	require.Equal(t, mostMeasures, cap(g.measures))
+	require.Equal(t, 2*time.Second, g.every)
+	require.Equal(t, []float64{0, 2, mostMeasures}, []float64{g.measures[0].seconds, g.measures[1].seconds, g.measures[mostMeasures/2].seconds})
 }
