@@ -81,11 +81,20 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 		}
 	}
 	r := clusterResult{Totals: d.Totals}
-	if r.Late > 0 {
-		r.Warning = fmt.Sprintf("%d of %d frames took longer than the %v of a frame, and the cluster became slower; give nodes less load, links more bandwidth, the state fewer bytes, or set bounded",
-			r.Late, r.Frames, cfg.Rate.Time(1))
-	}
+	r.Warning = lateness(d.Totals, cfg.Rate.Time(1), cfg.Bounded > 0)
 	return loop.Finish(ctx, c, r)
+}
+
+// lateness says what came of frames that took longer than they have, and what helps. Empty: there were none.
+func lateness(t frames.Totals, each metasim.Time, bounded bool) string {
+	effect, remedy := "the cluster became slower", "the state fewer bytes, or set bounded"
+	if bounded {
+		effect, remedy = fmt.Sprintf("%d frames were discarded", t.Discarded), "or the state fewer bytes"
+	}
+	if t.Late == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d frames took longer than the %v of a frame, and %s; give nodes less load, links more bandwidth, %s", t.Late, t.Frames, each, effect, remedy)
 }
 
 // hear gives a director what has come: of nodes, commands, and from outside.

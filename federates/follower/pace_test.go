@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"metasim/federates/follower/frames"
+	"metasim/metasim"
 )
 
 // Who sends a state that is too large for the rate is told so once, and nobody else is.
@@ -35,4 +38,14 @@ func TestAStateThatEatsTheTimeOfAFrame(t *testing.T) {
 			assert.Equal(t, []string{c.want}, told)
 		}
 	}
+}
+
+// Who has set bounded is not told to set it.
+func TestWhatLateFramesAreSaidToDo(t *testing.T) {
+	late := frames.Totals{Frames: 20, Late: 5, Discarded: 3}
+	assert.Empty(t, lateness(frames.Totals{Frames: 20}, 50*metasim.Millisecond, false))
+	assert.Equal(t, "5 of 20 frames took longer than the 50ms of a frame, and the cluster became slower; give nodes less load, links more bandwidth, the state fewer bytes, or set bounded",
+		lateness(late, 50*metasim.Millisecond, false))
+	assert.Equal(t, "5 of 20 frames took longer than the 50ms of a frame, and 3 frames were discarded; give nodes less load, links more bandwidth, or the state fewer bytes",
+		lateness(late, 50*metasim.Millisecond, true))
 }
