@@ -47,6 +47,7 @@ clients:
 		`client "mine": a subscription is the text of a name, and None is none; write it in quotes`,
 		`client "mine": a service is the text of a name, and 1 is none; write it in quotes`,
 		`client "mine": the reaction time is a whole number of nanoseconds, and 0.5 is none` + whole,
+		`client "mine": the role of a node is 'boss'; use "follower", "understudy" or "controller"`,
 		thread, thread, thread,
 	}
 	for _, c := range out.Clients {

@@ -18,6 +18,9 @@ import (
 // Declare declares the channels of a node to a client that has not joined yet.
 func Declare(b *client.Builder, o Options) (*Node, error) {
 	o.Director = cmp.Or(o.Director, "director")
+	if int(o.Role) >= len(frames.Roles) {
+		return nil, fmt.Errorf("the role of a node is %d; use follower.Follower, follower.Understudy or follower.Controller", o.Role)
+	}
 	orders, replies, data := catalog.FollowerChannels(o.Director)
 	n := &Node{options: o, orders: orders, states: data, replies: b.Publication(replies)}
 	if o.Role != Follower {

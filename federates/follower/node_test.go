@@ -295,6 +295,8 @@ func TestAMissingFrameLosesNoInput(t *testing.T) {
 
 // A node that has not joined refuses all calls.
 func TestCallsBeforeJoin(t *testing.T) {
+	_, wrong := follower.Declare(client.NewBuilder("a"), follower.Options{Role: follower.Controller + 1})
+	require.ErrorContains(t, wrong, "the role of a node is 3; use follower.Follower")
 	n, err := follower.Declare(client.NewBuilder("early"), follower.Options{Role: follower.Controller})
 	require.NoError(t, err)
 	_, err = n.Await(t.Context(), time.Minute)

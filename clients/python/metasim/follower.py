@@ -26,7 +26,7 @@ import time
 from typing import Callable, Iterator, List, Optional
 
 from .client import Client
-from .errors import EndError, TimedOutError
+from .errors import EndError, MistakeError, TimedOutError
 from .frames import (BackTwiceError, Buffer, Camera, Core, FollowerError, FrameData, FrameTimeoutError, LeadsError, MissingError, NodeError, NoFrameError, NotControllerError,
                      NotFollowerError, NotJoinedError, NotSentError, NotSetError, OtherFrameError, PeerError, PicturesError, QuitError, ReceivedTwiceError, SentTwiceError,
                      SetFollowerError, Stream, StreamsChangedError, SyncOffError, TooLargeError)
@@ -48,6 +48,8 @@ class Node:
 
     def __init__(self, client: Client, director: str = "director", role: str = "follower", order: int = 0, max_bytes: int = 256 << 20,
                  other: Optional[Callable[[Message], object]] = None) -> None:
+        if role not in ROLES:
+            raise MistakeError(f'client "{client.name}": the role of a node is {role!r}; use "{ROLES[0]}", "{ROLES[1]}" or "{ROLES[2]}"')
         self._core = Core(client.name, max_bytes)
         self._client, self._director, self._role, self._order, self._other = client, director, ROLES.index(role), order, other
         self._orders, self._states = director + "/orders", director + "/data"

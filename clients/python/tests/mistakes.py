@@ -5,6 +5,7 @@ import sys
 import threading
 
 import metasim
+from metasim import follower
 
 
 def sentence(call, *args):
@@ -32,6 +33,7 @@ with metasim.Client() as c:
     ]
     other = metasim.Client()
     said += [sentence(other.publication, 5), sentence(other.subscribe, None), sentence(other.caller, 1), sentence(other.reaction, 0.5)]
+    said.append(sentence(lambda: follower.Node(other, role="boss")))
     out.publish(bytearray(b"taken"))
     waits = threading.Thread(target=c.next)
     waits.start()
