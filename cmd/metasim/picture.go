@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"image"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func newWorldPicture(std streams) *cobra.Command {
 				for _, v := range scene.Views {
 					models := scene.Links[v.Link].Models
 					name := fileName(append([]string{w.Name}, append(models, v.Sensor.Name)...)...) + ".png"
-					if err := writePicture(filepath.Join(dir, name), scene, v); err != nil {
+					if err := writePicture(filepath.Join(dir, name), scene.Render(v, scene.Placed(), 0)); err != nil {
 						return failed(err)
 					}
 					made++
@@ -67,13 +68,13 @@ func fileName(names ...string) string {
 	}, strings.Join(names, "-"))
 }
 
-func writePicture(path string, scene *camera.Scene, v camera.View) error {
+func writePicture(path string, m image.Image) error {
 	f, err := atomicfile.Create(path, 0o644)
 	if err != nil {
 		return err
 	}
 	defer f.Discard()
-	if err := png.Encode(f, scene.Render(v, scene.Placed(), 0)); err != nil {
+	if err := png.Encode(f, m); err != nil {
 		return err
 	}
 	return f.Commit()

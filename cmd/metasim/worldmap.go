@@ -12,6 +12,7 @@ import (
 	"metasim/delay"
 	"metasim/federates/catalog"
 	"metasim/federates/levels/worldmap"
+	"metasim/federates/levels/worldmap/raster"
 	"metasim/internal/atomicfile"
 	"metasim/metasim"
 	"metasim/record"
@@ -30,16 +31,21 @@ const (
 // mapFlags say whether and when a world is drawn from above.
 type mapFlags struct {
 	dir, every string
+	png        bool
 }
 
 func (f *mapFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.dir, "map", "", "draw the world from above, with its levels and who moves what, into this `directory`: a map-00000.svg for each instant, and index.html, which plays them")
+	flags.BoolVar(&f.png, "map-png", false, "with --map: write each drawing as a picture too, map-00000.png")
 	flags.StringVar(&f.every, "map-every", "", "draw it after the first step, and then once in this simulated `duration` (default: a hundredth of the run, and 1s at most)")
 }
 
 // check returns what contradicts itself. Live is whether the run has a page.
 func (f *mapFlags) check(live bool) error {
+	if f.png && f.dir == "" {
+		return errors.New("--map-png makes pictures of the drawings of --map; name the directory for them with --map")
+	}
 	if f.every == "" {
 		return nil
 	}
@@ -72,8 +78,8 @@ func mapTaker(name, world string) map[string]any {
 	return map[string]any{"name": name, "model": "sink", "with": map[string]any{"channels": quoted([]string{catalog.MapChannel(world)})}}
 }
 
-// writeMaps writes the maps of a run: a drawing for each instant, and a page that plays them. Those of several worlds have a directory each.
-func writeMaps(done *run.Outcome, into string, worlds []worldPart) error {
+// write writes the maps of a run: a drawing for each instant, and a page that plays them. Those of several worlds have a directory each.
+func (f *mapFlags) write(done *run.Outcome, worlds []worldPart) error {
 	log, err := record.ReadLog(done.RunDir)
 	if err != nil {
 		return err
@@ -95,19 +101,23 @@ func writeMaps(done *run.Outcome, into string, worlds []worldPart) error {
 		if len(frames) == 0 {
 			continue // it did not come to its first step
 		}
-		dir := into
+		dir := f.dir
 		if len(worlds) > 1 {
-			dir = filepath.Join(into, fileName(w.name))
+			dir = filepath.Join(f.dir, fileName(w.name))
 		}
-		if err := writeMap(dir, frames); err != nil {
+		if err := writeMap(dir, frames, f.png); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeMap(dir string, frames []*worldmap.Frame) error {
+func writeMap(dir string, frames []*worldmap.Frame, pictures bool) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	painter, err := raster.New(worldmap.Style)
+	if err != nil {
 		return err
 	}
 	var d worldmap.Drawing
@@ -115,8 +125,19 @@ func writeMap(dir string, frames []*worldmap.Frame) error {
 		d.Include(f)
 	}
 	for i := range frames {
-		file := filepath.Join(dir, fmt.Sprintf("map-%05d.svg", i))
-		if err := atomicfile.Write(file, []byte(d.SVG(frames[max(0, i-worldmap.TrailFrames):i+1], true)), 0o644); err != nil {
+		file := filepath.Join(dir, fmt.Sprintf("map-%05d", i))
+		svg := d.SVG(frames[max(0, i-worldmap.TrailFrames):i+1], true)
+		if err := atomicfile.Write(file+".svg", []byte(svg), 0o644); err != nil {
+			return err
+		}
+		if !pictures {
+			continue
+		}
+		picture, err := painter.Paint(svg)
+		if err == nil {
+			err = writePicture(file+".png", picture)
+		}
+		if err != nil {
 			return err
 		}
 	}

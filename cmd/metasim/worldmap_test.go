@@ -23,7 +23,7 @@ func TestWorldIsDrawn(t *testing.T) {
 	var plain, drawn worldOutcome
 	e := s.metasim("world", "run", "w.sdf", "--iterations", "60", "--out", "plain", "--json")
 	require.NoError(t, json.Unmarshal([]byte(e.out), &plain))
-	e = s.metasim("world", "run", "w.sdf", "--iterations", "60", "--secondaries", "2", "--runtimes", "mem", "--map", "maps", "--map-every", "200ms", "--reset", "40", "--out", "drawn", "--json")
+	e = s.metasim("world", "run", "w.sdf", "--iterations", "60", "--secondaries", "2", "--runtimes", "mem", "--map", "maps", "--map-png", "--map-every", "200ms", "--reset", "40", "--out", "drawn", "--json")
 	require.Zero(t, e.status, e.err)
 	assert.Empty(t, e.err)
 	require.NoError(t, json.Unmarshal([]byte(e.out), &drawn))
@@ -35,6 +35,9 @@ func TestWorldIsDrawn(t *testing.T) {
 	for _, words := range []string{"0.400 s, iteration 40", "p, moved by secondary-1<", "secondary-2 has a copy of p<", "east is loaded, at secondary-2"} {
 		assert.Contains(t, string(last), words)
 	}
+	pictures, err := filepath.Glob(filepath.Join(s.dir, "maps", "map-0000?.png"))
+	require.NoError(t, err)
+	assert.Len(t, pictures, 5)
 	again, err := os.ReadFile(filepath.Join(s.dir, "maps", "map-00004.svg"))
 	require.NoError(t, err)
 	assert.Contains(t, string(again), "0.200 s, iteration 20")
@@ -45,6 +48,7 @@ func TestWorldIsDrawn(t *testing.T) {
 	for want, args := range map[string][]string{
 		`--map-every is "0s"; write a duration above 0`:  {"--map", "m", "--map-every", "0s"},
 		"name the directory for the drawings with --map": {"--map-every", "1s"},
+		"name the directory for them with --map":         {"--map-png"},
 	} {
 		e := s.metasim(append([]string{"world", "run", "w.sdf", "--iterations", "5"}, args...)...)
 		assert.Equal(t, 2, e.status)

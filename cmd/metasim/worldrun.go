@@ -151,7 +151,7 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 		err = writePictures(done.RunDir, f.camera, f.animation)
 	}
 	if err == nil && f.maps.dir != "" {
-		err = writeMaps(done, f.maps.dir, worlds)
+		err = f.maps.write(done, worlds)
 	}
 	var text bytes.Buffer
 	out.print(&text)
