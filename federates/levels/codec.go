@@ -18,13 +18,14 @@ const (
 
 // An order asks a secondary for one step, or for several, which differ in what it has done itself alone.
 type order struct {
-	steps   int
-	fresh   bool // the secondary forgets all that it has
-	info    world.Info
-	next    metasim.Time // of the run: nothing is asked before
-	drop    []ecm.Entity // with all below them, in order
-	move    []ecm.Entity // what the secondary moves in this step, in order; the rest of its state stands still
-	changes ecm.Changes
+	steps    int
+	fresh    bool // the secondary forgets all that it has
+	measured bool // what it takes is measured: it does nothing that it is not asked for
+	info     world.Info
+	next     metasim.Time // of the run: nothing is asked before
+	drop     []ecm.Entity // with all below them, in order
+	move     []ecm.Entity // what the secondary moves in this step, in order; the rest of its state stands still
+	changes  ecm.Changes
 }
 
 // An acknowledgement says what came of an order.
@@ -40,7 +41,8 @@ type acknowledgement struct {
 type orderHeader struct {
 	Version    uint8
 	Fresh      bool
-	_          uint16
+	Measured   bool
+	_          uint8
 	Iteration  uint64
 	Time, Step int64
 	Next       int64
@@ -56,7 +58,7 @@ type acknowledgementHeader struct {
 
 // encode encodes an order that is about as long as the one before.
 func (o *order) encode(size int) ([]byte, error) {
-	b, err := binary.Append(make([]byte, 0, size+size/8+64), binary.LittleEndian, orderHeader{Version: versionOf(o.steps), Fresh: o.fresh, Iteration: o.info.Iteration,
+	b, err := binary.Append(make([]byte, 0, size+size/8+64), binary.LittleEndian, orderHeader{Version: versionOf(o.steps), Fresh: o.fresh, Measured: o.measured, Iteration: o.info.Iteration,
 		Time: int64(o.info.Time), Step: int64(o.info.Step), Next: int64(o.next)})
 	if o.steps > 1 {
 		b = binary.AppendUvarint(b, uint64(o.steps))
@@ -89,7 +91,7 @@ func decodeOrder(b []byte) (*order, error) {
 	if h.Iteration == 0 || h.Step <= 0 {
 		return nil, errOrder
 	}
-	o := &order{fresh: h.Fresh, info: world.Info{Iteration: h.Iteration, Time: metasim.Time(h.Time), Step: metasim.Time(h.Step)}, next: metasim.Time(h.Next)}
+	o := &order{fresh: h.Fresh, measured: h.Measured, info: world.Info{Iteration: h.Iteration, Time: metasim.Time(h.Time), Step: metasim.Time(h.Step)}, next: metasim.Time(h.Next)}
 	b, o.steps = b[n:], 1
 	if h.Version == aheadVersion {
 		steps, n := binary.Uvarint(b)

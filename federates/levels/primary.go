@@ -45,6 +45,8 @@ type Primary struct {
 	steps   uint64
 	stepsOf []uint64 // by secondary: in which it took part
 	costs   costs
+	// Measures says that somebody measures what secondaries take, so they do nothing that they are not asked for.
+	Measures bool
 }
 
 // NewPrimary makes the system for these secondaries, of which there are 64 at most, and which do so many steps at once; 1: each in its turn. With auto only as many of them take
@@ -268,7 +270,7 @@ func (p *Primary) want(ahead bool) {
 func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes, steps int) ([][]byte, error) {
 	all := make([]order, p.owners.active)
 	for k := range all {
-		all[k] = order{steps: steps, fresh: p.fresh>>k&1 != 0, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
+		all[k] = order{steps: steps, fresh: p.fresh>>k&1 != 0, measured: p.Measures, info: i, next: p.carrier.After(i.Step), move: p.move[k]}
 		if !all[k].fresh {
 			all[k].changes.Removed, all[k].changes.Counters = changed.Removed, changed.Counters
 		}

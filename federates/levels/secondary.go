@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"metasim/federates/ecm"
 	"metasim/federates/world"
@@ -19,6 +18,8 @@ type Secondary struct {
 	orders    uint64 // the number behind that of the last order
 	steps     uint64
 	failed    bool
+	expected  expected
+	before    *speculation // what it does before it is asked; nil: nothing
 }
 
 // Steps returns how many steps it has done.
@@ -39,6 +40,10 @@ func (s *Secondary) Do(number uint64, payload []byte) (ack []byte, next metasim.
 	}
 	s.orders = number + 1
 	a := acknowledgement{iteration: o.info.Iteration, moved: uint64(len(o.move))}
+	goesOn := s.expected.is(o) && len(s.removed(o)) == 0
+	if !goesOn {
+		s.Stop()
+	}
 	if err := s.begin(o); err != nil {
 		s.failed, a.failed = true, err.Error()
 	}
@@ -51,10 +56,44 @@ func (s *Secondary) Do(number uint64, payload []byte) (ack []byte, next metasim.
 			s.failed, a.failed = true, err.Error()
 		}
 		a.changes = append(a.changes, c)
-		o.info.Iteration, o.info.Time = o.info.Iteration+1, o.info.Time.Add(o.info.Step)
+		o.info = after(o.info)
+	}
+	if !s.failed {
+		likely := 2 * o.steps
+		if o.steps == s.expected.steps {
+			likely = o.steps
+		}
+		s.expected = expected{o.info, o.steps, o.move, a.changes[len(a.changes)-1].Edits}
+		if err := s.speculate(o, goesOn, likely); err != nil {
+			s.failed, a.failed = true, err.Error()
+		}
 	}
 	ack, err = a.encode()
 	return ack, o.next, err
+}
+
+// speculate does steps before it is asked for them, where it has gone ahead from its own state: it is mostly asked for twice as many the next time, or for as many, if these were as many as the time before. What
+// is measured has to be what was asked for, so then it does nothing before.
+func (s *Secondary) speculate(o *order, goesOn bool, likely int) (err error) {
+	if !goesOn || o.steps == 1 || o.measured {
+		s.Stop()
+		return nil
+	}
+	if s.before == nil {
+		if s.before, err = newSpeculation(s.store, &s.expected); err != nil {
+			return err
+		}
+	}
+	s.before.work(likely)
+	return nil
+}
+
+// Stop ends what it does before it is asked.
+func (s *Secondary) Stop() {
+	if s.before != nil {
+		s.before.stop()
+		s.before = nil
+	}
 }
 
 // begin makes the state in which an order is carried out.
@@ -78,18 +117,13 @@ func (s *Secondary) begin(o *order) error {
 func (s *Secondary) carryOut(o *order) (c ecm.Changes, err error) {
 	s.iteration = o.info.Iteration
 	s.store.Forget(s.store.Version())
-	v := s.store.View(0)
-	for _, e := range o.move {
-		if _, moves := v.Get(e, world.Velocity); !moves {
-			return c, fmt.Errorf("it is to move entity %v, and does not have it", e)
-		}
+	if s.before != nil {
+		c, err = s.before.take()
+	} else {
+		c, err = moveIn(s.store, o.info, o.move)
 	}
-	world.Move(o.info, v, func(e ecm.Entity) bool {
-		_, mine := slices.BinarySearch(o.move, e)
-		return mine
-	})
 	s.steps++
-	return v.Changes(), v.Err()
+	return c, err
 }
 
 // removed returns the entities that go: of those that the world removed the ones that are here, and what is dropped, with all below it.
@@ -132,6 +166,7 @@ func (s *Secondary) Restore(b []byte) error {
 	if err := checkVersion(h.Version); err != nil {
 		return err
 	}
+	s.Stop()
 	*s = Secondary{iteration: h.Iteration, orders: h.Orders, steps: h.Steps, failed: h.Failed}
 	if !h.Stored {
 		return nil

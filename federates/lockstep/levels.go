@@ -81,6 +81,7 @@ func (l *link) addSecondaries(w *sdf.World, in *catalog.Instance, names []string
 	steps := 1 + int(catalog.Get[metasim.Time](in, "run_ahead")/w.Physics.Step)
 	placed[i].Anew = func() (any, error) {
 		l.primary = levels.NewPrimary(names, c, l.levels, steps, auto)
+		l.primary.Measures = l.meter.asks != nil
 		return l.primary, nil
 	}
 	var err error

@@ -23,6 +23,7 @@ type Secondary struct{ levels.Secondary }
 
 // Run takes part in a run.
 func (s *Secondary) Run(ctx context.Context, c *client.Client, _ *catalog.Instance, out []*client.Publication) error {
+	defer s.Stop()
 	for {
 		messages, err := c.Next(ctx, metasim.Forever)
 		for _, m := range messages {

@@ -20,6 +20,7 @@ var racedElsewhere = map[string]string{
 	"record/journal":   "whoever reads a recorded run",
 	"client":           "the models that are clients themselves",
 	"federates/camera": "the systems of worlds",
+	"federates/levels": "the clients of worlds",
 }
 
 // A room is tested without the race detector, which would find nothing there, slowly, if neither it nor what it imports starts a goroutine.
