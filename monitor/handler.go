@@ -70,6 +70,21 @@ func (m *Monitor) Handler(access Access, token string) http.Handler {
 	})
 }
 
+// OnThisHost lets who is on this host read what a handler has, and nobody else: not a page from elsewhere in a browser of this host either.
+func OnThisHost(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			refuse(w, http.StatusMethodNotAllowed, r.Method+" changes nothing here; use GET")
+			return
+		}
+		if status, text := Loopback.refusal(nil, r); status != 0 {
+			refuse(w, status, text)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // servePage sends a part of the page. The page may load nothing but its own parts. known: the cookie of who asks is enough for commands.
 func servePage(w http.ResponseWriter, file, kind string, known bool) {
 	text, err := page.ReadFile(file)

@@ -73,7 +73,8 @@ func newAuthority(std streams) *cobra.Command {
 		Args: unknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newAuthorityDemo(std), newAuthorityShow(std), newAuthorityServe(std), newAuthorityExport(std), newAuthorityImport(std), newAuthoritySimserver(std))
+	cmd.AddCommand(newAuthorityDemo(std), newAuthorityShow(std), newAuthorityServe(std), newAuthorityExport(std), newAuthorityImport(std), newAuthoritySimserver(std),
+		newAuthorityList(std), newAuthorityTake(std), newAuthorityGive(std), newAuthorityRule(std), newAuthorityAnswer(std))
 	return cmd
 }
 

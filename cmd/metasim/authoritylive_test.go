@@ -18,11 +18,15 @@ import (
 	"metasim/internal/testprogram"
 )
 
-// A liveWorld is two homeservers and four simulation servers, two at each, all in processes of their own.
+// A liveWorld is homeservers in a row and four simulation servers, two at the first and two at the last, all in processes of their own.
 type liveWorld struct {
 	*stage
-	homes map[string]*exec.Cmd
-	sims  []*homedServer
+	way    []string // the homeservers
+	homes  map[string]*exec.Cmd
+	sims   []*homedServer
+	client http.Client
+	tls    []string // flags of a homeserver with a certificate
+	trust  []string // flags of who asks it
 }
 
 // A homedServer is a simulation server with a homeserver.
@@ -30,22 +34,31 @@ type homedServer struct {
 	*liveServer
 	home string
 	own  []string
+	more []string // flags
 }
 
 const liveAdmin = "0123456789abcdef"
 
-func newLiveWorld(t *testing.T, entities int) *liveWorld {
-	w := &liveWorld{stage: newStage(t), homes: map[string]*exec.Cmd{}}
+func newLiveWorld(t *testing.T, entities int, way ...string) *liveWorld {
+	w := &liveWorld{stage: newStage(t), homes: map[string]*exec.Cmd{}, way: way}
 	w.program = testprogram.Shipped(t)
+	w.begin(entities)
+	return w
+}
+
+// begin starts all servers.
+func (w *liveWorld) begin(entities int) {
 	w.write("admin", liveAdmin)
-	for _, name := range []string{"home-a", "home-b"} {
+	for _, name := range w.way {
 		w.runHome(name)
 	}
-	for _, name := range []string{"home-a", "home-b"} {
-		w.write(other(name)+".token", w.account(name, other(name)))
+	for _, name := range w.way {
+		for _, near := range w.near(name) {
+			w.write(near+"-at-"+name+".token", w.account(name, near))
+		}
 	}
 	for i, name := range []string{"sim-a", "sim-b", "sim-c", "sim-d"} {
-		s := &homedServer{&liveServer{stage: w.stage, name: name}, []string{"home-a", "home-b"}[i/2], nil}
+		s := &homedServer{&liveServer{stage: w.stage, name: name}, w.way[i/2*(len(w.way)-1)], nil, w.trust}
 		for k := range entities {
 			s.own = append(s.own, fmt.Sprintf("of-%s-%02d", name, k))
 		}
@@ -53,11 +66,32 @@ func newLiveWorld(t *testing.T, entities int) *liveWorld {
 		w.sims = append(w.sims, s)
 		s.run()
 	}
-	return w
+	w.until("all have what is theirs", func() bool { return w.total() == len(w.sims)*entities })
 }
 
-func other(home string) string {
-	return map[string]string{"home-a": "home-b", "home-b": "home-a"}[home]
+// until waits for a condition.
+func (w *liveWorld) until(what string, is func() bool) {
+	w.Helper()
+	require.Eventually(w, is, time.Minute, 10*time.Millisecond, what)
+}
+
+// near are the homeservers beside one.
+func (w *liveWorld) near(home string) (all []string) {
+	at := slices.Index(w.way, home)
+	return append(slices.Clone(w.way[max(at-1, 0):at]), w.way[at+1:min(at+2, len(w.way))]...)
+}
+
+// path is the way from a homeserver at an end to the other end; nobody asks one between them for more than it knows.
+func (w *liveWorld) path(home string) []string {
+	back := slices.Clone(w.way)
+	slices.Reverse(back)
+	switch home {
+	case w.way[0]:
+		return w.way[1:]
+	case back[0]:
+		return back[1:]
+	}
+	return nil
 }
 
 func (w *liveWorld) write(name, text string) {
@@ -66,9 +100,12 @@ func (w *liveWorld) write(name, text string) {
 
 func (w *liveWorld) runHome(name string) {
 	_ = os.Remove(filepath.Join(w.dir, name+".url")) // there is none at first
-	cmd := exec.Command(w.program, "authority", "serve", "--name", name, "--data", name, "--admin-token-file", "admin", "--ready-file", name+".url",
-		"--homeserver", other(name)+"="+other(name)+".url", "--homeserver-token", other(name)+"="+name+".token", "--path", other(name))
-	cmd.Dir = w.dir
+	args := []string{"authority", "serve", "--name", name, "--data", name, "--admin-token-file", "admin", "--ready-file", name + ".url", "--path", strings.Join(w.path(name), ",")}
+	for _, near := range w.near(name) {
+		args = append(args, "--homeserver", near+"="+near+".url", "--homeserver-token", near+"="+name+"-at-"+near+".token")
+	}
+	cmd := exec.Command(w.program, append(args, w.tls...)...)
+	cmd.Dir, cmd.Stderr = w.dir, os.Stderr
 	require.NoError(w, cmd.Start())
 	w.homes[name] = cmd
 	w.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // it may have ended
@@ -83,7 +120,7 @@ func (w *liveWorld) ask(home, method, path, body string) (status int, answer str
 	require.NoError(w, err)
 	r.Header.Set("Authorization", "Bearer "+liveAdmin)
 	r.Header.Set("Content-Type", "application/json")
-	got, err := http.DefaultClient.Do(r)
+	got, err := w.client.Do(r)
 	require.NoError(w, err)
 	text, err := io.ReadAll(got.Body)
 	require.NoError(w, err)
@@ -104,7 +141,7 @@ func (s *homedServer) run() {
 	for _, e := range s.own {
 		args = append(args, "--own", e)
 	}
-	s.cmd = exec.Command(s.program, args...)
+	s.cmd = exec.Command(s.program, append(args, s.more...)...)
 	s.cmd.Dir, s.cmd.Stderr = s.dir, os.Stderr
 	s.cmd.Env = append(os.Environ(), "METASIM_TOKEN=sesame")
 	s.out = &written{}
@@ -209,16 +246,12 @@ func (w *liveWorld) shuffle(b *homedServer) {
 // A hundred entities go from server to server, also to such of another homeserver, while a server is killed, and a homeserver: at no time do two own one, in the end
 // each has the owner that its homeserver has written down, and the logs say who has asked for what, over how many hops.
 func TestServersAndHomeserversAreKilled(t *testing.T) {
-	w := newLiveWorld(t, 25)
+	w := newLiveWorld(t, 25, "home-a", "home-b")
 	b, c, d := w.sims[1], w.sims[2], w.sims[3]
-	eventually := func(what string, is func() bool) {
-		t.Helper()
-		require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
-	}
+	eventually := w.until
 	has := func(s *homedServer, entity string) func() bool {
 		return func() bool { w.total(); return slices.Contains(s.owns(), entity) }
 	}
-	eventually("all have what is theirs", func() bool { return w.total() == 100 })
 
 	b.tell("take of-sim-a-00") // case 2
 	eventually("case 2", has(b, "of-sim-a-00"))

@@ -20,6 +20,7 @@ import (
 type authorityShow struct {
 	until, seed, transport, out string
 	live                        liveFlags
+	look                        authorityLook
 }
 
 // The scenario that is shown, and the client of it that looks.
@@ -35,10 +36,13 @@ func newAuthorityShow(std streams) *cobra.Command {
 		Short: "Show on a page who owns what, in a world of four servers",
 		Long: "Carry out the scenario authority, in real time, and show on a page who owns which of its hundred balls, and who moves it: four simulation servers,\n" +
 			"two homeservers. Work is balanced each second; one server joins after 1 s, and one leaves after 3 s.\n\n" +
-			"The address of the page is printed. The run ends at --until, or by the page, or with ctrl-C.",
-		Example: "  metasim authority show\n  metasim authority show --http :8080 --until 10m",
-		Args:    nothing,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.carryOut(cmd, std) },
+			"The address of the page is printed. The run ends at --until, or by the page, or with ctrl-C.\n\n" +
+			"With --peer or --home it shows simulation servers that are programs of their own ('metasim authority simserver --world'), until ctrl-C; METASIM_TOKEN is\n" +
+			"the token that they know. What a server that has ended owned stays on the page as it was.",
+		Example: "  metasim authority show\n  metasim authority show --http :8080 --until 10m\n" +
+			"  METASIM_TOKEN=sesame metasim authority show --peer sim-a=a.url --peer sim-b=b.url\n  METASIM_TOKEN=sesame metasim authority show --home home.url --home-token-file sim-a.token",
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.carryOut(cmd, std) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&a.until, "until", "60s", "when the run ends, in simulated `time`")
@@ -48,10 +52,19 @@ func newAuthorityShow(std streams) *cobra.Command {
 	a.live.add(cmd)
 	cmd.Flags().Lookup("http").DefValue = "127.0.0.1:0"
 	a.live.HTTP = "127.0.0.1:0"
+	a.look.add(cmd)
 	return cmd
 }
 
 func (a *authorityShow) carryOut(cmd *cobra.Command, std streams) error {
+	if a.look.wanted() {
+		for _, of := range []string{"until", "seed", "transport", "out", "tui", "progress", "http-outside", "stall"} {
+			if cmd.Flags().Changed(of) {
+				return badUsage(fmt.Errorf("--%s is for a run, and --peer and --home show servers that are no part of one; leave it out", of))
+			}
+		}
+		return a.look.show(cmd.Context(), std, a.live.HTTP)
+	}
 	text, err := scenarios.Shipped.ReadFile(ownersScenario)
 	if err != nil {
 		return failed(err)

@@ -79,10 +79,16 @@ func (p *Page) take(m client.Message) error {
 	if err := json.Unmarshal(m.Payload, &picture); err != nil {
 		return fmt.Errorf("from client %q: %w", m.From, err)
 	}
+	p.Take(&picture)
+	return nil
+}
+
+// Take takes what a server owns, from whoever has it: of a world that is no run the page takes part in nothing.
+func (p *Page) Take(picture *shard.Picture) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shown.NS = max(p.shown.NS, picture.NS)
-	p.shown.Servers[picture.Server] = &picture
+	p.shown.Servers[picture.Server] = picture
 	for _, e := range picture.Owns {
 		if before, known := p.shown.owner[e.Entity]; known && before != picture.Server {
 			p.shown.Moved++
@@ -90,7 +96,6 @@ func (p *Page) take(m client.Message) error {
 		p.shown.owner[e.Entity] = picture.Server
 	}
 	p.tell()
-	return nil
 }
 
 // tell wakes those who look.

@@ -5,7 +5,7 @@
 // Both are totals, so one that is lost, late or comes twice changes nothing that the next one does not say again.
 //
 // Links may lose and reorder. What a later packet has overtaken counts as read, so lost bytes do not stay in the window.
-// A sender whose last packets are all lost sends an empty one after a while.
+// A sender whose last packets are all lost sends an empty one after a while, which is taken wherever it stands.
 package credit
 
 import "fmt"
@@ -93,7 +93,7 @@ func (e *FloodError) Error() string {
 
 // Check says whether a packet is within the credit that its sender has.
 func (r *Receiver) Check(sequence, bytes uint64) error {
-	if limit := r.read + r.window; sequence > limit || bytes > limit-sequence {
+	if limit := r.read + r.window; bytes > 0 && (sequence > limit || bytes > limit-sequence) {
 		return &FloodError{sequence, bytes, limit}
 	}
 	return nil

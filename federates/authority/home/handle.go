@@ -98,7 +98,7 @@ func (c *call) audit(status int, p *problem) Audit {
 	}
 	if m := c.message; m != nil {
 		a.Trail = m.Trail
-		a.Message = &Heard{Kind: m.Kind, Requester: clip(m.Requester), ID: m.ID, Entity: clip(m.Entity), Owner: clip(m.Owner), Hops: len(m.Trail), Route: m.Route}
+		a.Message = &Heard{Kind: m.Kind, Requester: clip(m.Requester), ID: m.ID, Entity: clip(m.Entity), Owner: clip(m.Owner), Hops: len(m.Trail), Route: m.Route, LatencyNS: transfer.Latencies(c.sent, int64(c.now))}
 	}
 	return a
 }

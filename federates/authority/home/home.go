@@ -95,7 +95,8 @@ type Heard struct {
 	Entity    string        `json:"entity"`
 	Owner     string        `json:"owner,omitempty"`
 	Hops      int           `json:"hops"`
-	Route     []string      `json:"route,omitempty"` // who has it next
+	Route     []string      `json:"route,omitempty"`      // who has it next
+	LatencyNS []int64       `json:"latency_ns,omitempty"` // of each hop, by the clocks of who sent it and of this homeserver
 }
 
 // A Node is what the tree has at a path.
@@ -145,6 +146,7 @@ type call struct {
 	boxes    map[string]openBox // to which this call adds; looked up, never iterated
 	asked    ask                // the request that was put to a master
 	message  *transfer.Message  // nil: it brings none
+	sent     []int64            // when each of its trail has sent it; nil: nobody says
 }
 
 // An object is one of JSON.

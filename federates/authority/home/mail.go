@@ -13,6 +13,7 @@ import (
 type letter struct {
 	Message transfer.Message `json:"message"` // first: what waits is compared by it, as text
 	Number  uint64           `json:"number"`
+	Sent    []int64          `json:"sent,omitempty"` // of the message, which comes again with other times
 }
 
 // A mailbox is the node above the letters of somebody.
@@ -63,11 +64,22 @@ func (c *call) post(out transfer.Envelope, repeats bool) *problem {
 		c.boxes = map[string]openBox{}
 	}
 	c.boxes[out.To] = box
-	_, p = c.store(letterPath(out.To, box.Last), 0, letter{out.Message, box.Last})
+	_, p = c.store(letterPath(out.To, box.Last), 0, letter{out.Message, box.Last, c.sending(&out.Message)})
 	if p == nil {
 		c.commands[box.at], p = c.command(mailPath+"/"+out.To, box.version, box.mailbox)
 	}
 	return p
+}
+
+// sending returns when each of the trail of what this homeserver says has sent it; nil: somebody before did not say.
+func (c *call) sending(m *transfer.Message) []int64 {
+	switch n := len(m.Trail); {
+	case n == 1:
+		return []int64{int64(c.now)}
+	case len(c.sent) == n-1:
+		return append(slices.Clip(c.sent), int64(c.now))
+	}
+	return nil
 }
 
 // waits reports whether a message is among the letters of somebody.
@@ -131,6 +143,7 @@ func (c *call) letters(name string, after uint64, limit int) (all []letter, p *p
 		if _, p = c.load(mailPath+"/"+name+"/"+n, &l); p != nil {
 			return nil, p
 		}
+		l.Message.Sent, l.Sent = l.Sent, nil
 		all = append(all, l)
 	}
 	return all, nil

@@ -18,6 +18,9 @@ func takeMessage(c *call) (Response, *problem) {
 	p := c.read(&m)
 	c.message = &m
 	if p == nil {
+		p = c.takeTimes(&m)
+	}
+	if p == nil {
 		p = c.checkTrail(&m)
 	}
 	if p != nil {
@@ -49,6 +52,15 @@ func (c *call) checkTrail(m *transfer.Message) *problem {
 		return refuse("forged-trail", "%s sends a message whose trail is %q; servers begin a trail, and homeservers that this one knows go on with it", c.account.Name, m.Trail)
 	case m.Kind == transfer.Request && m.Requester != m.Trail[0]:
 		return refuse("forged-trail", "the requester is %s, and the trail begins with %s; ask in your own name", clip(m.Requester), m.Trail[0])
+	}
+	return nil
+}
+
+// takeTimes takes out of a message when it was sent: what comes again is the same whenever it does.
+func (c *call) takeTimes(m *transfer.Message) (p *problem) {
+	var err error
+	if c.sent, err = m.TakeTimes(c.account.Name); err != nil {
+		return refuse("forged-trail", "%v", err)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestNobodyFillsTheTreeWithMail(t *testing.T) {
 		text, err := json.Marshal(transfer.Message{Kind: transfer.Ack, Requester: "sim-b", ID: uint64(id), Entity: "ball", Route: []string{"sim-a"}, Trail: []string{"sim-b"}})
 		require.NoError(t, err)
 		out, audit := s.do(Request{Method: "POST", Path: "/v1/messages", Token: b, Body: text})
-		require.Equal(t, &Heard{transfer.Ack, "sim-b", uint64(id), "ball", "", 1, []string{"sim-a"}}, audit.Message)
+		require.Equal(t, &Heard{transfer.Ack, "sim-b", uint64(id), "ball", "", 1, []string{"sim-a"}, nil}, audit.Message)
 		return out
 	}
 	for id := range maxMail {
@@ -82,15 +82,18 @@ func TestRequestsArePassedOn(t *testing.T) {
 	}
 
 	// A request for what is not here goes the same way, as a message, and waits for the next homeserver.
-	text := []byte(`{"kind":"request","requester":"sim-a","id":1,"entity":"ball","owner":"sim-a","epoch":0,"trail":["sim-a"]}`)
-	for range 2 {
-		out, _ = s.do(Request{Method: "POST", Path: "/v1/messages", Token: a, Body: text})
+	now := int64(s.now)
+	for i := range 2 {
+		text := fmt.Appendf(nil, `{"kind":"request","requester":"sim-a","id":1,"entity":"ball","owner":"sim-a","epoch":0,"trail":["sim-a"],"sent":[%d]}`, now-7+int64(i))
+		out, audit := s.do(Request{Method: "POST", Path: "/v1/messages", Token: a, Body: text})
 		require.Equal(t, 204, out.Status)
+		require.Equal(t, []int64{7 - int64(i)}, audit.Message.LatencyNS)
 	}
 	messages, done, err := s.server.Outgoing(s.tree, "hop")
 	require.NoError(t, err)
 	require.Len(t, messages, 1)
 	require.Equal(t, []string{"sim-a", "home-a"}, messages[0].Trail)
+	require.Equal(t, []int64{now - 7, now}, messages[0].Sent)
 	require.Equal(t, []string{"home-b"}, messages[0].Route)
 	require.NoError(t, s.tree.apply(done))
 	messages, _, err = s.server.Outgoing(s.tree, "hop")

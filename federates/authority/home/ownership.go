@@ -27,6 +27,9 @@ func setOwnership(c *call) (Response, *problem) {
 		Epoch *transfer.Sequence `json:"epoch"`
 	}
 	p := c.read(&in)
+	if in.Owner == "" {
+		in.Owner = c.account.Name
+	}
 	if p == nil {
 		p = c.somewhere("owner", in.Owner)
 	}

@@ -29,7 +29,7 @@ func schemas() object {
 		"Entity":        structure(is("id", name), is("owner", name), is("master", text), is("rule", rule), is("epoch", epoch)),
 		"EntityWish":    structure(is("id", name), may("owner", name), may("master", name), may("rule", rule)),
 		"Ownership":     structure(is("owner", name), is("epoch", epoch)),
-		"OwnershipWish": structure(is("owner", name), may("epoch", epoch)),
+		"OwnershipWish": structure(may("owner", name), may("epoch", epoch)),
 		"Mastership":    structure(is("master", name)),
 		"Rule":          structure(is("rule", rule)),
 		"Answer":        structure(is("answer", object{"enum": []string{"yes", "no"}})),
@@ -52,10 +52,11 @@ func schemas() object {
 func messageSchema() object {
 	text, whole, yes := object{"type": "string"}, object{"type": "integer", "minimum": 0}, object{"type": "boolean"}
 	names := object{"type": "array", "items": text, "maxItems": maxTrail}
+	times := object{"type": "array", "items": object{"type": "integer"}, "maxItems": maxTrail, "description": "Unix time in ns at which each of the trail has sent it; or nobody says"}
 	kinds := []transfer.Kind{transfer.Request, transfer.Question, transfer.Answer, transfer.Grant, transfer.Refusal, transfer.Handover, transfer.Ack, transfer.SetRule}
 	return structure(member{"kind", object{"enum": kinds}, false}, member{"requester", text, false}, member{"id", whole, false}, member{"entity", text, false},
 		member{"owner", text, true}, member{"epoch", object{"type": "integer", "minimum": 0, "maximum": 65535}, false}, member{"rule", text, true}, member{"yes", yes, true},
-		member{"reason", text, true}, member{"state", object{"type": "object"}, true}, member{"confirm", yes, true}, member{"route", names, true}, member{"trail", names, false})
+		member{"reason", text, true}, member{"state", object{"type": "object"}, true}, member{"confirm", yes, true}, member{"route", names, true}, member{"trail", names, false}, member{"sent", times, true})
 }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }

@@ -100,7 +100,12 @@ type UnreachableError struct {
 }
 
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("the homeserver at %s cannot be asked: %v", e.At, e.Cause)
+	text := fmt.Sprintf("the homeserver at %s cannot be asked: %v", e.At, e.Cause)
+	var certificate *tls.CertificateVerificationError
+	if errors.As(e.Cause, &certificate) {
+		text += "; its certificate is not trusted: name the PEM file of who has signed it, or of the certificate, with --home-cert or --homeserver-cert, and ask by a name that stands in it"
+	}
+	return text
 }
 
 // Unwrap returns the cause.

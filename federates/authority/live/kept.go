@@ -72,15 +72,23 @@ func (s *server) file() string { return filepath.Join(s.cfg.Data, s.cfg.Name+".j
 // saveEvery is how often states are written down although nothing else has changed. They follow from older ones, but for what touches have changed.
 const saveEvery = time.Second
 
+// rights is what is kept, without the states: of them alone nothing is written.
+func (k *kept) rights() *kept {
+	r := &kept{State: k.State, World: slices.Clone(k.World)}
+	r.State.Held = map[string]transfer.State{}
+	for entity := range k.State.Held {
+		r.State.Held[entity] = transfer.State{}
+	}
+	for i := range r.World {
+		r.World[i].State = nil
+	}
+	return r
+}
+
 // save writes down what must not be forgotten, if there is more of that.
 func (s *server) save() error {
-	s.kept.State = s.sim.Save()
-	rights := s.kept.State
-	rights.Held = map[string]transfer.State{}
-	for entity := range s.kept.State.Held {
-		rights.Held[entity] = transfer.State{}
-	}
-	key, err := json.Marshal(&rights)
+	s.kept.State, s.kept.World = s.sim.Save(), s.world.save()
+	key, err := json.Marshal(s.kept.rights())
 	if err != nil || bytes.Equal(key, s.written) && time.Since(s.writtenAt) < saveEvery {
 		return err
 	}
@@ -139,6 +147,7 @@ func (s *server) resume() {
 		s.sim.Effects = append(s.sim.Effects, transfer.Effective{Entity: entity, Epoch: state.Known[entity], At: s.now()})
 	}
 	s.effects = len(s.sim.Effects)
+	s.world.restore(s.now().Time, s.kept.World)
 }
 
 func (s *server) now() metasim.Instant {

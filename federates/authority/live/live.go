@@ -20,6 +20,7 @@ import (
 	"metasim/federates/authority/transfer"
 	"metasim/internal/filelock"
 	"metasim/metasim"
+	"metasim/wire/transport/quic"
 )
 
 // Config says what a server is.
@@ -93,6 +94,7 @@ type Event struct {
 	Owns   []string          `json:"owns,omitempty"`
 	Sees   map[string]Sight  `json:"sees,omitempty"` // what others own, by entity, as they said last
 	Error  string            `json:"error,omitempty"`
+	From   string            `json:"from,omitempty"` // who has sent what is wrong, as it says
 }
 
 // A Heard is a message that has arrived: who asked for what, and how many hops it has travelled.
@@ -104,7 +106,9 @@ type Heard struct {
 	Owner     string        `json:"owner,omitempty"`
 	Trail     []string      `json:"trail"`
 	Hops      int           `json:"hops"`
-	Sealed    bool          `json:"sealed"` // its sender is proven
+	Sealed    bool          `json:"sealed"`               // its sender is proven
+	SentNS    []int64       `json:"sent_ns,omitempty"`    // Unix time at which each of the trail has sent it, by its clock
+	LatencyNS []int64       `json:"latency_ns,omitempty"` // of each hop: from one sending to the next, and at last to when it was received here
 }
 
 // A server is a running one.
@@ -122,9 +126,11 @@ type server struct {
 	given     int
 	refused   int
 
-	home  *homeLink
-	world *world
-	asked map[string]transfer.Message // what it was asked last as the master, by entity
+	home    *homeLink
+	world   *world
+	lookers map[*quic.Caller]*looker
+	shown   time.Time                   // when they were shown the last picture
+	asked   map[string]transfer.Message // what it was asked last as the master, by entity
 }
 
 // A parcel is what has come from another server.
@@ -132,7 +138,8 @@ type parcel struct {
 	from   string
 	text   []byte
 	sealed bool
-	err    error // why it is not taken
+	caller *quic.Caller // over whose connection it came
+	err    error        // why it is not taken
 }
 
 // Run runs a server until ctx ends. Commands are carried out in order; tell is called with each event, on this goroutine.
@@ -140,7 +147,7 @@ func Run(ctx context.Context, cfg Config, commands <-chan Command, tell func(Eve
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	s := &server{cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, tell: tell}
+	s := &server{cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, lookers: map[*quic.Caller]*looker{}, tell: tell}
 	lock, err := s.lock()
 	if err != nil {
 		return err
@@ -266,15 +273,21 @@ type world struct {
 	field balls.Field
 	split map[string]*pieces.Splitter // by server; looked up, never iterated
 	join  map[string]*pieces.Joiner   // likewise
-	begun uint64                      // Unix time in ns: the session of what this server splits
+	begun uint64                      // Unix time in ns, without its last 16 bits: the session of what this server splits
 }
 
-// pieceDatagram is the first byte of a datagram with a piece of a packet.
-const pieceDatagram = 4
+// The first bytes of datagrams beside those that tell what a server owns: a piece of a packet; and, of who looks, that it wants to be shown what the server owns for a
+// while, which it is over the same connection, in pieces of JSON.
+const (
+	pieceDatagram   = 4
+	lookDatagram    = 5
+	pictureDatagram = 6
+)
 
 // A kept is the file of a server.
 type kept struct {
 	Origin int64          `json:"origin"` // when its time began: ns since 1970; 0: in 1970, which all servers have in common
 	Cert   []byte         `json:"cert"`   // with its key, so that others find the server again
 	State  transfer.Saved `json:"state"`
+	World  []shard.Kept   `json:"world,omitempty"` // whose touches count, with balls
 }

@@ -46,7 +46,7 @@ func (e *UnsealedError) Error() string {
 func (h *homeLink) open(ctx context.Context, b []byte) []parcel {
 	from, text, err := unpack(b)
 	p := parcel{from: from, text: text, err: err}
-	datagram := len(text) > 0 && (text[0] == sightsDatagram || text[0] == pieceDatagram)
+	datagram := len(text) > 0 && (text[0] == sightsDatagram || text[0] == pieceDatagram || text[0] == lookDatagram)
 	if h == nil || err != nil || datagram {
 		return []parcel{p}
 	}

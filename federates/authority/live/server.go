@@ -30,8 +30,9 @@ func (s *server) run(ctx context.Context, cert *secure.Server, commands <-chan C
 	received := make(chan parcel, 64)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- office.Receive(ctx, func(b []byte) {
+		ended <- office.Receive(ctx, func(b []byte, caller *quic.Caller) {
 			for _, p := range s.home.open(ctx, b) {
+				p.caller = caller
 				select {
 				case received <- p:
 				case <-ctx.Done():
@@ -62,7 +63,7 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 		case err := <-ended:
 			return err
 		case p := <-received:
-			out = s.receive(p)
+			out = s.receive(ctx, p)
 		case b := <-s.home.batches():
 			fetched, out = &b, s.read(b)
 		case e := <-s.home.entries():
@@ -78,7 +79,12 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 		case <-timer.C:
 			out = s.sim.Tick(s.now().Time)
 		}
-		packets, asked, err := s.world.tick(s.now().Time)
+		now := s.now().Time
+		ticks := now >= s.world.wake()
+		packets, asked, err := s.world.tick(now)
+		if err == nil && ticks {
+			err = s.show(now)
+		}
 		if err != nil {
 			return err
 		}
@@ -124,7 +130,7 @@ func (s *server) tellOthers() {
 	}
 }
 
-func (s *server) receive(p parcel) (out []transfer.Envelope) {
+func (s *server) receive(ctx context.Context, p parcel) (out []transfer.Envelope) {
 	err := p.err
 	switch {
 	case err != nil:
@@ -134,6 +140,8 @@ func (s *server) receive(p parcel) (out []transfer.Envelope) {
 		for _, t := range all {
 			see(s.seen, p.from, t)
 		}
+	case len(p.text) > 0 && p.text[0] == lookDatagram:
+		err = s.letLook(ctx, p)
 	case len(p.text) > 0 && p.text[0] == pieceDatagram:
 		err = s.world.receive(p.from, p.text[1:])
 	default:
@@ -143,21 +151,27 @@ func (s *server) receive(p parcel) (out []transfer.Envelope) {
 		}
 	}
 	if err != nil {
-		s.tell(Event{Event: "wrong", Error: err.Error()})
+		s.tell(Event{Event: "wrong", From: p.from, Error: err.Error()})
 	}
 	return out
 }
 
 // hear takes a transfer message, and says so.
 func (s *server) hear(from string, m *transfer.Message, sealed bool) ([]transfer.Envelope, error) {
+	sent, err := m.TakeTimes(from)
+	if err != nil {
+		return nil, err
+	}
+	received := time.Now().UnixNano()
 	out, err := s.sim.Receive(s.now(), from, *m)
 	if err != nil {
 		return nil, err
 	}
-	s.tell(Event{Event: "heard", Entity: m.Entity, Epoch: m.Epoch, Heard: &Heard{from, m.Kind, m.Requester, m.ID, m.Owner, m.Trail, len(m.Trail), sealed}})
+	heard := &Heard{from, m.Kind, m.Requester, m.ID, m.Owner, m.Trail, len(m.Trail), sealed, sent, transfer.Latencies(sent, received)}
+	s.tell(Event{Event: "heard", Entity: m.Entity, Epoch: m.Epoch, Heard: heard})
 	if m.Kind == transfer.Question && s.cfg.Master == transfer.Silent {
 		if was, again := s.asked[m.Entity]; !again || was.ID != m.ID || was.Requester != m.Requester {
-			s.tell(Event{Event: "asked", Entity: m.Entity, Epoch: m.Epoch, Heard: &Heard{from, m.Kind, m.Requester, m.ID, m.Owner, m.Trail, len(m.Trail), sealed}})
+			s.tell(Event{Event: "asked", Entity: m.Entity, Epoch: m.Epoch, Heard: heard})
 		}
 		s.asked[m.Entity] = *m
 	}
@@ -169,7 +183,7 @@ func (s *server) read(b batch) (out []transfer.Envelope) {
 	for i := range b.letters {
 		more, err := s.hear(s.cfg.Home.Name, &b.letters[i].Message, false)
 		if err != nil {
-			s.tell(Event{Event: "wrong", Error: err.Error()})
+			s.tell(Event{Event: "wrong", From: s.cfg.Home.Name, Error: err.Error()})
 		}
 		out = append(out, more...)
 	}
@@ -218,13 +232,16 @@ func (s *server) report() {
 	for _, r := range s.sim.Refusals[s.refused:] {
 		s.tell(Event{Event: "refused", Entity: r.Entity, Epoch: s.sim.Epoch(r.Entity), Reason: r.Reason})
 	}
-	if s.world == nil { // a server may run for months; a world has read as far as it counts
+	if s.world == nil { // a server may run for months
 		s.sim.Effects, s.sim.Given, s.sim.Refusals = s.sim.Effects[:0], s.sim.Given[:0], s.sim.Refusals[:0]
+	} else {
+		s.world.shard.Forget()
 	}
 	s.effects, s.given, s.refused = len(s.sim.Effects), len(s.sim.Given), len(s.sim.Refusals)
 }
 
 func (s *server) send(ctx context.Context, e *transfer.Envelope) {
+	e.Message.Sent = []int64{time.Now().UnixNano()} // this server begins each trail that it appears in
 	if s.home != nil && e.To == s.cfg.Home.Name {
 		s.home.say(e.Message)
 		return

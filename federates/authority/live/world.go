@@ -54,7 +54,7 @@ func newWorld(c *Config, sim *transfer.Simserver) (*world, error) {
 	}
 	return &world{
 		cfg: c.World, shard: sh, names: c.World.names(c.Name), field: balls.FieldOf(cfg.Servers, c.Name, cfg.Side), split: map[string]*pieces.Splitter{}, join: map[string]*pieces.Joiner{},
-		begun: uint64(time.Now().UnixNano()),
+		begun: uint64(time.Now().UnixNano()) &^ 0xffff,
 	}, nil
 }
 
@@ -85,6 +85,20 @@ func (w *world) tick(now metasim.Time) ([]shard.Packet, []transfer.Envelope, err
 	return w.shard.Tick(now)
 }
 
+// save returns what the world must not forget.
+func (w *world) save() []shard.Kept {
+	if w == nil {
+		return nil
+	}
+	return w.shard.Claims()
+}
+
+func (w *world) restore(now metasim.Time, all []shard.Kept) {
+	if w != nil {
+		w.shard.Reclaim(now, all)
+	}
+}
+
 // A WorldlessError: a server was told of balls, and moves none.
 type WorldlessError struct{ From string }
 
@@ -103,7 +117,14 @@ func (w *world) receive(from string, piece []byte) error {
 	if w.join[from] == nil {
 		w.join[from] = &pieces.Joiner{}
 	}
+	life, stream := w.join[from].Session()
 	b, err := w.join[from].Join(piece)
+	if now, anew := w.join[from].Session(); life != 0 && (now != life || anew != stream) {
+		w.shard.Renew(from, now != life)
+		if now != life && w.split[from] != nil {
+			w.split[from] = w.split[from].Again()
+		}
+	}
 	if err != nil || b == nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type Splitter struct {
 // NewSplitter returns a splitter. The session is greater than that of each splitter that the sender had before, as a time is.
 func NewSplitter(session uint64) *Splitter { return &Splitter{session: session} }
 
+// Again returns a splitter for a receiver that is to begin anew. A sender may have 65,535 of them, if the session of the first one has 0 in its last 16 bits.
+func (s *Splitter) Again() *Splitter { return NewSplitter(s.session + 1) }
+
 // A SizeError: a payload needs too many pieces. Nothing is sent of it.
 type SizeError struct{ Bytes, Most int }
 
@@ -69,6 +72,9 @@ type slot struct {
 	parts  [][]byte
 	left   int
 }
+
+// Session is that of the newest piece, without its last 16 bits, which say how often the sender has begun anew to this receiver; 0 and 0: there was no piece.
+func (j *Joiner) Session() (session, again uint64) { return j.session &^ 0xffff, j.session & 0xffff }
 
 // A LateError: a piece is of a payload that was put together, or is far older than the newest, or of a session that is over. It changes nothing.
 type LateError struct{ Number, Newest uint32 }

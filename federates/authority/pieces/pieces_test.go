@@ -73,17 +73,20 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorAs(t, err, &late)
 	_, err = j.Join(split(NewSplitter(0), "an older session")[0])
 	require.ErrorAs(t, err, &late)
-	payload, err := j.Join(split(NewSplitter(2), "new")[0])
+	payload, err := j.Join(split(NewSplitter(1<<16).Again(), "new")[0])
 	require.NoError(t, err)
+	session, again := j.Session()
+	require.EqualValues(t, 1<<16, session)
+	require.EqualValues(t, 1, again)
 	require.Equal(t, "new", string(payload))
 	_, err = j.Join(split(s, "old")[0])
 	require.ErrorAs(t, err, &late)
 
 	var malformed *MalformedError
-	other := split(NewSplitter(3), "of several pieces")
+	other := split(NewSplitter(2<<16), "of several pieces")
 	_, err = j.Join(other[0])
 	require.NoError(t, err)
-	another := split(NewSplitter(3), "of two..")
+	another := split(NewSplitter(2<<16), "of two..")
 	for _, b := range [][]byte{nil, make([]byte, headBytes-1), make([]byte, headBytes), another[1], append(bytes.Clone(other[0][:14]), 0xff, 0xff), other[0][:headBytes]} {
 		_, err = j.Join(b)
 		require.ErrorAs(t, err, &malformed, "%x", b)

@@ -97,27 +97,7 @@ func TestOneIntegrator(t *testing.T) {
 		if dies {
 			w.outages = &outages{draw: rand.New(rand.NewPCG(seed, 13)), begins: map[int]metasim.Time{}}
 		}
-		integrates, owns := map[string]string{}, map[string]string{}
-		w.watch = func() {
-			clear(integrates)
-			clear(owns)
-			for i, s := range w.shards {
-				for _, e := range s.entities {
-					if w.sims[i].Owns(e.name) {
-						if owns[e.name] != "" {
-							t.Fatalf("seed %d, with a homeserver %v, servers die %v: %s owns %s at %v, and %s", seed, kept, dies, owns[e.name], e.name, w.now, w.names[i])
-						}
-						owns[e.name] = w.names[i]
-					}
-					if s.integrates(e) {
-						if integrates[e.name] != "" {
-							t.Fatalf("seed %d, with a homeserver %v, servers die %v: %s integrates %s at %v, and %s", seed, kept, dies, integrates[e.name], e.name, w.now, w.names[i])
-						}
-						integrates[e.name] = w.names[i]
-					}
-				}
-			}
-		}
+		w.watch = w.oneOfEach(seed)
 		w.run(5 * metasim.Second)
 		require.Len(t, w.state(), 36, "seed %d, with a homeserver %v, servers die %v", seed, kept, dies)
 		died.add(w.outages)

@@ -38,6 +38,10 @@ type world struct {
 	watch      func()
 	home       *transfer.Homeserver // nil: servers hand over directly
 	takes      metasim.Time         // when a server takes an entity next, with a homeserver
+
+	lives map[string]int       // how often a server has died that keeps its claims alone
+	begun map[[2]string]int    // how often such a server has begun anew to another, in this life
+	heard map[[2]string][2]int // of which life of a server another has heard, and of which beginning
 }
 
 type flight struct {
@@ -47,6 +51,7 @@ type flight struct {
 	to     string
 	m      []byte
 	update bool
+	life   [2]int // of its sender, and how often that had begun anew
 }
 
 func newWorld(t *testing.T, servers int, balls func(server int) []transfer.Body, change func(server int, c *Config)) *world {
@@ -126,6 +131,7 @@ func (w *world) fly(f flight) {
 		w.told(f)
 	}
 	copies, takes := 1, 10*ms
+	f.life = [2]int{w.lives[f.from], w.begun[[2]string{f.from, f.to}]}
 	if w.draw != nil {
 		takes = metasim.Time(1+w.draw.Int64N(40)) * ms
 		if k := w.draw.IntN(10); w.now < w.healed && k < 3 {
@@ -200,7 +206,7 @@ func (w *world) deliver(f flight) {
 	}
 	to := slices.Index(w.names, f.to)
 	if f.update {
-		require.NoError(w.t, w.shards[to].Receive(f.from, f.m))
+		w.deliverUpdate(to, f)
 		return
 	}
 	m, err := transfer.Decode(f.m)
@@ -234,4 +240,29 @@ func (w *world) total() (c Counts, moves []Moved) {
 		moves = append(moves, s.Moves...)
 	}
 	return c, moves
+}
+
+// oneOfEach returns what fails where two own an entity, or two integrate it.
+func (w *world) oneOfEach(seed uint64) func() {
+	integrates, owns := map[string]string{}, map[string]string{}
+	only := func(does map[string]string, what, entity, server string) {
+		if does[entity] != "" {
+			w.t.Fatalf("seed %d, with a homeserver %v, servers die %v: %s %s %s at %v, and %s", seed, w.home != nil, w.outages != nil || w.lives != nil, does[entity], what, entity, w.now, server)
+		}
+		does[entity] = server
+	}
+	return func() {
+		clear(integrates)
+		clear(owns)
+		for i, s := range w.shards {
+			for _, e := range s.entities {
+				if w.sims[i].Owns(e.name) {
+					only(owns, "owns", e.name, w.names[i])
+				}
+				if s.integrates(e) {
+					only(integrates, "integrates", e.name, w.names[i])
+				}
+			}
+		}
+	}
 }

@@ -87,6 +87,7 @@ type Message struct {
 
 	Route []string `json:"route,omitempty"` // who is still to pass it on, and its recipient last; empty: it has arrived
 	Trail []string `json:"trail"`           // who has sent it, first to last: its length is the number of hops
+	Sent  []int64  `json:"sent,omitempty"`  // when each of the trail has sent it, in ns since 1970; empty in a run, whose dispatcher measures that
 }
 
 // An Envelope is a message for a neighbour.
@@ -128,6 +129,37 @@ type UnexpectedError struct {
 
 func (e *UnexpectedError) Error() string {
 	return fmt.Sprintf("%s sent %s a message of kind %q: %s", e.From, e.Server, e.Kind, e.Why)
+}
+
+// A TimesError: a message does not have one time for each of who has sent it.
+type TimesError struct {
+	From         string
+	Times, Names int
+}
+
+func (e *TimesError) Error() string {
+	return fmt.Sprintf("%s sent a message that has %d times of sending and %d names in its trail; each sender appends its name and its time, or nobody a time", e.From, e.Times, e.Names)
+}
+
+// TakeTimes takes out of a message when it was sent, which changes nothing of what it says. Where it returns an error the sender did wrong.
+func (m *Message) TakeTimes(from string) (sent []int64, err error) {
+	if n := len(m.Sent); n > 0 && n != len(m.Trail) {
+		return nil, &TimesError{from, n, len(m.Trail)}
+	}
+	sent, m.Sent = m.Sent, nil
+	return sent, nil
+}
+
+// Latencies returns how long each hop took, and what its sender did with the message before it: from one sending to the next, and at last to when it was received.
+func Latencies(sent []int64, received int64) (ns []int64) {
+	for i, at := range sent {
+		until := received
+		if i+1 < len(sent) {
+			until = sent[i+1]
+		}
+		ns = append(ns, until-at)
+	}
+	return ns
 }
 
 // CheckTrail holds the trail that a message or a request claims against the neighbour that sent it.

@@ -59,12 +59,14 @@ function draw(world) {
     shows.owns.textContent = `${s.leaves ? "has left, " : ""}owns ${s.owns.length}, knows ${s.copies} of others`;
     shows.work.textContent = `${s.work.toLocaleString("en")} steps in the last round`;
   }
-  $("time").textContent = (world.ns / 1e9).toFixed(1) + " s";
+  $("time").textContent = world.ns < 1e17 ? (world.ns / 1e9).toFixed(1) + " s" : new Date(world.ns / 1e6).toLocaleTimeString("en-GB");
   $("entities").textContent = entities;
   $("moving").textContent = moving;
   $("guests").textContent = guests;
   $("moved").textContent = world.moved;
 }
+
+if (location.pathname === "/") document.querySelector("header a").hidden = true; // there is no run
 
 watch(world => {
   draw(world);

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	quicgo "github.com/quic-go/quic-go"
@@ -78,6 +79,11 @@ func (p *Post) Send(ctx context.Context, message []byte) error {
 // SendDatagram sends what may be lost. It is refused where it is longer than a packet of the network.
 func (p *Post) SendDatagram(datagram []byte) error { return p.quic.SendDatagram(datagram) }
 
+// ReceiveDatagram waits for a datagram that the other end sends back.
+func (p *Post) ReceiveDatagram(ctx context.Context) ([]byte, error) {
+	return p.quic.ReceiveDatagram(ctx)
+}
+
 // Close ends the connection.
 func (p *Post) Close() error { return errors.Join(p.quic.CloseWithError(0, ""), p.release()) }
 
@@ -113,9 +119,15 @@ func ListenPost(url string, s *secure.Server) (*PostOffice, error) {
 // URL is where Posts dial, with the pin.
 func (o *PostOffice) URL() string { return o.url }
 
-// Receive calls take with each message and each datagram, from several goroutines at once, until ctx ends. What is longer than maxPost, or stops coming, is
-// not taken.
-func (o *PostOffice) Receive(ctx context.Context, take func(b []byte)) error {
+// A Caller is who has sent something to a PostOffice, as long as the connection lasts.
+type Caller struct{ quic *quicgo.Conn }
+
+// SendDatagram sends back what may be lost. It waits while many are to be sent.
+func (c *Caller) SendDatagram(datagram []byte) error { return c.quic.SendDatagram(datagram) }
+
+// Receive calls take with each message and each datagram, until ctx ends; for each connection one call after the other, so that where take waits a sender of much takes its
+// turn as the others do. What is longer than maxPost, or stops coming, is not taken.
+func (o *PostOffice) Receive(ctx context.Context, take func(b []byte, from *Caller)) error {
 	for {
 		q, err := o.quic.Accept(ctx)
 		if ctx.Err() != nil {
@@ -124,8 +136,15 @@ func (o *PostOffice) Receive(ctx context.Context, take func(b []byte)) error {
 		if err != nil {
 			return err
 		}
-		go datagrams(ctx, q, take)
-		go messages(ctx, q, take)
+		var turn sync.Mutex
+		caller := &Caller{q}
+		inTurn := func(b []byte) {
+			turn.Lock()
+			defer turn.Unlock()
+			take(b, caller)
+		}
+		go datagrams(ctx, q, inTurn)
+		go messages(ctx, q, inTurn)
 	}
 }
 

@@ -20,7 +20,7 @@ func TestPost(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	received, ended := make(chan []byte, 10), make(chan error, 1)
-	go func() { ended <- o.Receive(ctx, func(b []byte) { received <- b }) }()
+	go func() { ended <- o.Receive(ctx, func(b []byte, _ *Caller) { received <- b }) }()
 
 	p, err := DialPost(ctx, o.URL(), "sesame")
 	require.NoError(t, err)
