@@ -3,7 +3,7 @@
 A line has a frame of a server in hexadecimal, without its length. What each of both reads at once must also be what delivered and authorized read slowly.
 """
 
-import importlib
+import importlib.util
 import random
 import sys
 
