@@ -149,11 +149,17 @@ func TestServersAreChecked(t *testing.T) {
 		"resting is more than balls":                       {"simserver", map[string]any{"balls": 1, "resting": 2}},
 		"neighbours has the server itself":                 {"simserver", map[string]any{"balls": 1, "neighbours": []any{"x"}}},
 		"balls is missing, and of is written":              {"homeserver", map[string]any{"of": []any{"x"}}},
+		"full is written, and balance is 0s":               {"simserver", map[string]any{"balls": 1, "full": 1}},
+		"store is missing, and dies or back is written":    {"homeserver", map[string]any{"dies": "1s"}},
+		"back is 1s, and it does not die before":           {"homeserver", map[string]any{"store": "s", "dies": "2s", "back": "1s"}},
 		"take has nobody to ask; name the homes":           {"simserver", map[string]any{"take": "ball"}},
 	} {
 		_, err := catalog.Make(c.model, c.with, catalog.Env{Name: "x"})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := catalog.Make("homeserver", map[string]any{"patience": "0s"}, catalog.Env{Name: "x"})
+	in, err := catalog.Make("simserver", map[string]any{"balls": 1, "neighbours": []any{"x-0", "x-1", "x-2"}}, catalog.Env{Name: "x-1", Count: 3})
+	require.NoError(t, err)
+	require.Equal(t, []string{"x-0/authority", "x-2/authority", "x-0/updates", "x-2/updates"}, in.Ports.Publications, "an entry with a count names all, and each leaves itself out")
+	_, err = catalog.Make("homeserver", map[string]any{"patience": "0s"}, catalog.Env{Name: "x"})
 	require.Error(t, err)
 }

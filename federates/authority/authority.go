@@ -37,6 +37,7 @@ type SimResult struct {
 	Counts *shard.Counts `json:"counts,omitempty"` // with balls
 	Moves  []shard.Moved `json:"moves,omitempty"`
 	Work   []shard.Busy  `json:"work,omitempty"`
+	Parts  []shard.Part  `json:"parts,omitempty"`
 }
 
 // An Effective says from when on a server owned an entity that it got from another.

@@ -43,6 +43,9 @@ func newBallserver(in *catalog.Instance, s *simserver, from *saved) (*ballserver
 		Window: uint64(catalog.Get[int64](in, "window")), Packet: 1200, Reads: uint64(catalog.Get[int64](in, "reads")),
 		Balance: catalog.Get[metasim.Time](in, "balance"), Joins: catalog.Get[metasim.Time](in, "joins"), Leaves: metasim.Forever,
 	}
+	if full, some := catalog.Find[int64](in, "full"); some {
+		cfg.Full = uint64(full)
+	}
 	if leaves, ok := catalog.Find[metasim.Time](in, "leaves"); ok {
 		cfg.Leaves = leaves
 	}
@@ -126,6 +129,6 @@ func (e *CostError) Error() string {
 
 func (b *ballserver) result(end metasim.Time, wrong []string) any {
 	r := b.simResult(end, wrong)
-	r.Counts, r.Moves, r.Work = &b.shard.Counts, b.shard.Moves, b.shard.Work
+	r.Counts, r.Moves, r.Work, r.Parts = &b.shard.Counts, b.shard.Moves, b.shard.Work, b.shard.Parts
 	return r
 }

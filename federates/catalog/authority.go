@@ -39,7 +39,7 @@ var simserverModel = Spec{
 	Doc:  "owns entities, computes their states, and hands them over to other servers",
 	Params: []Param{
 		{Name: "home", Type: Word, Doc: "its homeserver. Without it: it hands over without asking anybody"},
-		{Name: "neighbours", Type: Words, Doc: "the simulation servers to which it sends. Without it: none"},
+		{Name: "neighbours", Type: Words, Doc: "the simulation servers to which it sends; in an entry with a count all of them, with itself. Without it: none"},
 		{Name: "entities", Type: Words, Doc: "what it owns at the beginning. Without it: nothing"},
 		{Name: "give", Type: Word, Doc: "the entity that it gives away. Without it: none"},
 		{Name: "to", Type: Word, Doc: "to whom it gives"},
@@ -61,6 +61,7 @@ var simserverModel = Spec{
 		{Name: "reads", Type: Int, Default: 0, Min: new(0.0), Doc: "the bytes of updates that it reads in a tick; 0: all"},
 		{Name: "balance", Type: Duration, Default: "0s", Min: new(0.0), Doc: "from one comparison of work to the next, after which who has more than the others gives balls away; 0s: never"},
 		{Name: "meter", Type: Word, Doc: "with balance: the world of a client of the model world-meter, whose secondaries are all servers of this world, in the order of their names. Work is the processor time that it measures then. Without it: the steps of balls that were computed"},
+		{Name: "full", Type: Int, Min: new(1.0), Doc: "with balance: the work of a round for one server, in steps of balls or, with a meter, in ns of processor time. Server k, in the order of names and from 0, has balls while all have more than k times that. Without it: always"},
 		{Name: "joins", Type: Duration, Default: "0s", Min: new(0.0), Doc: "from when on it takes part"},
 		{Name: "leaves", Type: Duration, Min: new(0.0), Doc: "when it gives all its balls away; it needs balance. Without it: never"},
 		{Name: "shows", Type: Word, Doc: "where it publishes ten times a second what it owns. Without it: nowhere"},
@@ -132,6 +133,9 @@ func connectBalls(in *Instance) error {
 		return wrong("resting", "is more than balls", "write at most as many")
 	}
 	in.Ports.Ending = Endless
+	if _, some := Find[int64](in, "full"); some && Get[metasim.Time](in, "balance") == 0 {
+		return wrong("full", "is written, and balance is 0s", "write how often work is compared, balance: 1s, or leave it out")
+	}
 	if meter, measured := Find[string](in, "meter"); measured {
 		if Get[metasim.Time](in, "balance") == 0 {
 			return wrong("meter", "is written, and balance is 0s", "write how often work is compared, balance: 1s, or leave the meter out")
@@ -225,6 +229,9 @@ func refineSimserver(in *Instance) error {
 		return ParamErrors{{Model: "simserver", Param: "to", Wrong: "and give belong together", Remedy: "write both, or none"}}
 	case takes && !home:
 		return ParamErrors{{Model: "simserver", Param: "take", Wrong: "has nobody to ask", Remedy: "name the homeserver in home"}}
+	}
+	if neighbours, ok := Find[[]string](in, "neighbours"); ok && in.Count > 1 {
+		in.params["neighbours"] = slices.DeleteFunc(slices.Clone(neighbours), func(name string) bool { return name == in.Name })
 	}
 	connectServer(in)
 	if _, balls := Find[int64](in, "balls"); balls {

@@ -133,6 +133,7 @@ func (c *coder) shard(s *Shard) {
 	c.load(&s.said)
 	list(c, &s.Moves, func(m *Moved) { number(c, &m.NS); c.text(&m.Entity); c.text(&m.To) })
 	list(c, &s.Work, func(w *Busy) { number(c, &w.Round); number(c, &w.Work); number(c, &w.Cost) })
+	list(c, &s.Parts, func(p *Part) { number(c, &p.NS); c.flag(&p.Takes) })
 	list(c, &s.weighed, func(w *balance.Weight) { c.text(&w.Entity); number(c, &w.Work) })
 	list(c, &s.entities, func(e **entity) {
 		if c.reads {

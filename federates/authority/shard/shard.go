@@ -46,6 +46,7 @@ type Config struct {
 	Reads   uint64       // bytes of updates that it reads in one Tick; 0: all that there are
 	Balance metasim.Time // from one comparison of loads to the next; 0: never
 	Meter   bool         // the work of the balance is what Cost says, once in each round; else it is the steps that were computed
+	Full    uint64       // work of a round for one server: server k, in the order of names and from 0, takes part while there is more than k times that; 0: all do
 	Joins   metasim.Time // from when on it takes part
 	Leaves  metasim.Time // when it gives everything away; metasim.Forever: never
 }
@@ -64,6 +65,8 @@ func (c *Config) Validate() error {
 		return &ConfigError{"Step, Every or Rest", "is 0; write a number above 0"}
 	case c.Packet < headBytes+updateBytes+maxName || c.Window < c.Packet:
 		return &ConfigError{"Packet", fmt.Sprintf("is %d, and Window %d; write at least %d, and a window that is not smaller", c.Packet, c.Window, headBytes+updateBytes+maxName)}
+	case c.Full > 0 && c.Balance == 0:
+		return &ConfigError{"Full", "is set, and Balance is 0; write how often work is compared"}
 	case c.Balance < 0 || c.Balance > 0 && c.Balance < 4*c.tick():
 		return &ConfigError{"Balance", fmt.Sprintf("is %v; write 0s, or at least four ticks", c.Balance)}
 	}
@@ -96,6 +99,12 @@ type Busy struct {
 	Cost  uint64 `json:"cost_ns,omitempty"` // processor time, with a meter
 }
 
+// A Part says from when on a server took part in a world that has more servers than it always needs, or did not.
+type Part struct {
+	NS    metasim.Time `json:"ns"`
+	Takes bool         `json:"takes"`
+}
+
 // Counts says how often things happened.
 type Counts struct {
 	Sent    uint64 `json:"sent"`    // updates
@@ -112,6 +121,7 @@ type Shard struct {
 	Counts Counts
 	Moves  []Moved
 	Work   []Busy
+	Parts  []Part // with Full
 
 	cfg      Config
 	sim      *transfer.Simserver
@@ -205,6 +215,7 @@ func New(cfg Config, sim *transfer.Simserver, owned []string, bodies []transfer.
 		}
 		s.peers = append(s.peers, &peer{name: name, out: credit.NewSender(cfg.Window), in: credit.NewReceiver(cfg.Window), waits: map[int]uint64{}})
 	}
+	s.said.leaving = cfg.Full > 0 && s.self > 1 // until there is enough for it
 	for i, name := range owned {
 		sim.Own(name)
 		sim.Set(name, transfer.State{Body: &bodies[i]})

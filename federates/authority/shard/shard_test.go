@@ -264,3 +264,38 @@ func TestBalanceByCost(t *testing.T) {
 	alone.now, w.now = 5*metasim.Second, 5*metasim.Second
 	require.Equal(t, alone.state(), w.state())
 }
+
+// A world has six servers, and so many have balls as there is work for: all at first, fewer when most balls have come to rest, and each change is logged. Each ball is where it is
+// without that.
+func TestServersComeWithTheWork(t *testing.T) {
+	start := func(server int) []transfer.Body {
+		if server > 0 {
+			return nil
+		}
+		all := balls(1, 60, 0)
+		for i := range all {
+			if all[i].Slows = i%4 > 0; all[i].Slows {
+				all[i].VX, all[i].VY = 1e9, 1e9 // it is at rest after a second
+			}
+		}
+		return all
+	}
+	round := 400 * ms
+	w := newWorld(t, 6, start, func(_ int, c *Config) { c.Balance, c.Reach, c.Full = round, 0, 4000 }) // ten balls
+	w.run(3*round - 1)
+	for i, sim := range w.sims {
+		require.NotEmpty(t, sim.Held(), "server %d at %v", i, w.now)
+	}
+	w.run(6 * metasim.Second)
+	for i, sim := range w.sims {
+		require.Equal(t, i < 2, len(sim.Held()) > 0, "server %d has %v", i, sim.Held())
+	}
+	for _, s := range w.shards[2:] {
+		require.Len(t, s.Parts, 3, "it waits, takes part, and leaves")
+		require.True(t, !s.Parts[0].Takes && s.Parts[1].Takes && !s.Parts[2].Takes)
+	}
+	alone := newWorld(t, 6, start, func(_ int, c *Config) { c.Reach = 0 })
+	alone.run(6 * metasim.Second)
+	w.now, alone.now = 6*metasim.Second, 6*metasim.Second
+	require.Equal(t, alone.state(), w.state())
+}

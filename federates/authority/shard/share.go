@@ -56,13 +56,35 @@ func (s *Shard) share(now metasim.Time) (out []Packet, asked []transfer.Envelope
 
 // say says to all servers what this one has to do.
 func (s *Shard) say(now metasim.Time, work uint64) (out []Packet) {
-	s.said = load{s.round, work, s.cfg.Look, now >= s.cfg.Leaves}
+	leaves := s.spare(work)
+	if s.cfg.Full > 0 && (leaves != s.said.leaving || s.round == 1) {
+		s.Parts = append(s.Parts, Part{now, !leaves})
+	}
+	s.said = load{s.round, work, s.cfg.Look, leaves || now >= s.cfg.Leaves}
 	for _, p := range s.peers {
 		if p != nil {
 			out = append(out, Packet{p.name, s.said.bytes()})
 		}
 	}
 	return out
+}
+
+// silence is after how many rounds what a server said of its work counts no more.
+const silence = 3
+
+// spare reports whether the world has too little work for this server: it gives its entities away then, and gets some when there is more. Who takes part stays until
+// there is a fifth less than it needs, so servers do not come and go.
+func (s *Shard) spare(work uint64) bool {
+	for _, p := range s.peers {
+		if p != nil && p.known && p.said.round+silence >= s.round {
+			work += p.said.work
+		}
+	}
+	needed := s.cfg.Full * uint64(s.self-1)
+	if s.said.leaving {
+		return work <= needed
+	}
+	return work < needed-needed/5
 }
 
 // Cost says how much processor time this server took, in ns, from one round to the next. It counts once in a round: what comes twice or late changes nothing.
