@@ -1,5 +1,3 @@
-//go:build unix
-
 package run_test
 
 import (
@@ -18,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -238,7 +235,7 @@ func killAtRandom(t *testing.T, srv *server.Server, dir string, n int, all uint6
 			pid, _ = strconv.Atoi(string(text)) // 0 is refused
 		}
 		killed[name] = pid
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		if err := kill(pid); err != nil {
 			t.Error(err)
 			return
 		}
