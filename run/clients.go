@@ -70,20 +70,6 @@ func (c *clients) gone() map[string]bool {
 	return gone
 }
 
-func (c *clients) setPlace(g group, p place) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range g {
-		c.places[g[i].Name] = p
-	}
-}
-
-func (c *clients) placeOf(name string) place {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.places[name]
-}
-
 // startInside starts a group of built-in models in this process.
 func (c *clients) startInside(ctx context.Context, g group) error {
 	c.setPlace(g, place{inside: true})
@@ -263,7 +249,7 @@ func (c *clients) goOn(p *process) {
 		return
 	}
 	for _, s := range p.Strays() {
-		c.options.Log.Warn("the command of a client has ended, and a program that it started goes on without it; "+
+		c.log().Warn("the command of a client has ended, and a program that it started goes on without it; "+
 			"start what is the client in the foreground, or with exec", "client", p.clients[0], "pid", strconv.Itoa(s.PID), "program", plain.Text(s.Command))
 	}
 }
@@ -370,7 +356,7 @@ func (c *clients) endProcesses(ok bool) {
 				patience += abortPatience + termWait // it ends processes itself
 			}
 			if p.end(patience) && ok {
-				c.options.Log.Warn("a process had to be ended after its client left", "client", p.clients[0],
+				c.log().Warn("a process had to be ended after its client left", "client", p.clients[0],
 					"pid", strconv.Itoa(p.PID()), "waited", patience)
 			}
 		})
@@ -378,17 +364,17 @@ func (c *clients) endProcesses(ok bool) {
 	all.Wait()
 	for _, p := range c.processes {
 		if ok && p.Err() != nil {
-			c.options.Log.Warn("a process ended badly after its client left", "client", p.clients[0], "exit", p.exit())
+			c.log().Warn("a process ended badly after its client left", "client", p.clients[0], "exit", p.exit())
 		}
 	}
 	strays, err := c.closeHosts(ok)
 	for _, s := range strays {
 		if ok {
-			c.options.Log.Warn("a program went on after the process of its client had ended, and was ended with the run",
+			c.log().Warn("a program went on after the process of its client had ended, and was ended with the run",
 				"client", s.Client, "pid", strconv.Itoa(s.PID), "program", plain.Text(s.Command))
 		}
 	}
 	if ok && err != nil {
-		c.options.Log.Warn("the supervisor of the programs of this run did not end well", "cause", err)
+		c.log().Warn("the supervisor of the programs of this run did not end well", "cause", err)
 	}
 }

@@ -62,6 +62,7 @@ func (c *clients) prepare(ctx context.Context) error {
 	}
 	for _, h := range c.hosts {
 		go c.keepRelay(ctx, h)
+		go c.watchNotice(ctx, h)
 		if limit := cmp.Or(c.scenario.PeerTimeout, transport.DefaultPeerTimeout); limit > 0 {
 			go h.supervisor.Beat(max(limit, leastBeat))
 		}
@@ -83,6 +84,16 @@ func (c *clients) watchLauncher(ctx context.Context) {
 	select {
 	case <-c.launcher.Over():
 		c.server.Fail(errors.New("the hosts of the run were taken away"))
+	case <-ctx.Done():
+	}
+}
+
+// watchNotice ends the run when a host of it is about to be taken away: it goes on elsewhere, or later.
+func (c *clients) watchNotice(ctx context.Context, h *host) {
+	select {
+	case <-h.supervisor.Notice():
+		c.noticed.Store(true)
+		c.server.Fail(fmt.Errorf("stopped by signal: SIGUSR1 on host %s, which tells that it is about to be taken away", h.name))
 	case <-ctx.Done():
 	}
 }
@@ -265,6 +276,7 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 		if len(c.hosts) > 0 && !ok {
 			c.ended, c.taken = c.launcher.Why(context.Background())
 		}
+		c.taken = c.taken || c.noticed.Load()
 		errs = append(errs, c.launcher.Close())
 	}
 	return slices.Concat(found...), errors.Join(errs...)

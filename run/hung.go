@@ -21,7 +21,7 @@ func (c *clients) hangTimeouts() (limits map[string]time.Duration, shortest time
 		switch {
 		case cl.HangTimeout == 0 || c.options.Serve:
 		case c.options.inside(cl):
-			c.options.Log.Warn("a client with hang_timeout runs in this process, where nothing can end it; let it run in a process of its own, with another --transport", "client", cl.Name)
+			c.log().Warn("a client with hang_timeout runs in this process, where nothing can end it; let it run in a process of its own, with another --transport", "client", cl.Name)
 		default:
 			limits[cl.Name] = cl.HangTimeout
 			if shortest == 0 || cl.HangTimeout < shortest {
@@ -57,7 +57,7 @@ func (c *clients) endHung(ctx context.Context) {
 				continue
 			}
 			if p := c.placeOf(s.Name).process; p != nil && p.hung.CompareAndSwap(0, int64(limit)) {
-				c.options.Log.Warn("a client computes for too long and says nothing; its process is ended", "client", s.Name, "hang_timeout", limit)
+				c.log().Warn("a client computes for too long and says nothing; its process is ended", "client", s.Name, "hang_timeout", limit)
 				ends.Go(func() { p.end(0) })
 			}
 		}

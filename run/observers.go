@@ -138,6 +138,7 @@ func (r *recorder) complete(out *Outcome) {
 	m.Traffic = &journal.Traffic{
 		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups, RoundsS: out.RoundsS,
 	}
+	m.Placed = out.placed
 	for i := range out.Clients {
 		if out.Clients[i].Exit == exitLost {
 			m.Lost = out.Clients[i].Name

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func newOutcome(scenario string, seed uint64, dir string, r server.Result) *Outc
 		o.Clients = append(o.Clients, ClientOutcome{
 			Name: c.Name, Digest: c.Digest.String(), SendsDigest: fmt.Sprintf("%016x", c.Sends), Sent: c.Sent, Delivered: c.Delivered,
 			EndNS: int64(c.End.Time), EndStep: c.End.Step, Grants: c.Grants,
-			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), Restarts: c.Restarts, Checkpoints: c.Checkpoints, Exit: exit(c, r.Err), Result: result(c.Account),
+			BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), HeldS: c.HeldOthers.Seconds(), Restarts: c.Restarts, Checkpoints: c.Checkpoints, Exit: exit(c, r.Err), Result: result(c.Account),
 			Traffic: c.Traffic,
 		})
 	}
@@ -90,6 +91,43 @@ func exit(c server.ClientResult, err error) string {
 
 // fail makes a run that went well one that failed.
 func (o *Outcome) fail(err error) { o.OK, o.Err, o.Error = false, err, err.Error() }
+
+// nameHosts names the hosts of the clients that the error of a run names, where it does not.
+func (o *Outcome) nameHosts(of func(client string) string) {
+	const most = 8
+	var more []string
+	for _, client := range clientsIn(o.Err) {
+		host := of(client)
+		if host != "" && len(more) < most && !regexp.MustCompile(`\bhost `+regexp.QuoteMeta(host)+`\b`).MatchString(o.Error) {
+			more = append(more, fmt.Sprintf("client %q is on host %s", client, host))
+		}
+	}
+	if len(more) > 0 {
+		o.fail(fmt.Errorf("%w; %s", o.Err, strings.Join(more, ", ")))
+	}
+}
+
+// clientsIn returns the clients that have made a run fail.
+func clientsIn(err error) []string {
+	var lost *server.LostError
+	var repeat *server.RepeatError
+	var start *server.StartError
+	var rule *metasim.Violation
+	var memory *metasim.MemoryError
+	switch {
+	case errors.As(err, &lost):
+		return []string{lost.Client}
+	case errors.As(err, &repeat):
+		return []string{repeat.Client}
+	case errors.As(err, &start):
+		return start.Missing
+	case errors.As(err, &rule):
+		return []string{rule.Client}
+	case errors.As(err, &memory):
+		return []string{memory.Client}
+	}
+	return nil
+}
 
 // hasLostHosts reports whether a host was lost.
 func (o *Outcome) hasLostHosts() bool {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"metasim/client"
@@ -178,6 +179,8 @@ type Outcome struct {
 	Resumable bool `json:"resumable,omitempty"`
 
 	Err error `json:"-"` // the cause of Error
+
+	placed []journal.Placed // of the other hosts
 }
 
 // saturatedLink is the kind of a Warning about a link that got more than it can carry. It is known at the end of a run only.
@@ -214,6 +217,7 @@ type ClientOutcome struct {
 	BusyS         float64         `json:"busy_s"`
 	BlockedS      float64         `json:"blocked_s"`
 	MemoryS       float64         `json:"memory_s"`              // of blocked_s, for which it waited for memory
+	HeldS         float64         `json:"-"`                     // for how long others waited for it: a sweep keeps it
 	Restarts      int             `json:"restarts"`              // how often its process was replaced: on_exit: restart
 	Checkpoints   int             `json:"checkpoints,omitempty"` // that were kept of it
 	Exit          string          `json:"exit"`                  // left, detached, lost, aborted (the run failed) or absent (never joined)
@@ -298,7 +302,8 @@ type clients struct {
 	opening   sync.Mutex        // of hosts
 	launcher  launch.Launcher   // of other hosts; nil: there are none, or they are not open yet
 	ended     string            // what the launcher says of the end of the hosts, of a run that has failed
-	taken     bool              // and whether it has taken them away
+	taken     bool              // and whether it has taken them away, or was about to
+	noticed   atomic.Bool       // a host has told that it is about to be taken away
 	placement map[string]*host  // by name, of those clients that are started on other hosts; nil: these are not ready
 	restarts  sync.WaitGroup    // of processes
 	resumed   int               // how often the run was cut off

@@ -182,7 +182,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 		Live:         len(sc.RealTime()) > 0,
 		Patience:     r.options.patience(sc),
 		StartTimeout: sc.StartTimeout, After: r.clients.scheduler.Served(),
-		ProcessEnd: r.clients.lossReport, Log: r.options.Log,
+		ProcessEnd: r.clients.lossReport, Log: r.clients.log(),
 	}
 	if limit := r.options.restarts(sc); len(limit) > 0 || r.rest != nil {
 		r.restart = &server.Restart{Limit: limit, Past: r.record.past}
@@ -239,6 +239,8 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	var work sync.WaitGroup
 	if err := r.clients.prepare(ctx); err != nil { // however long a cluster takes: start_timeout begins after it
 		work.Go(func() { r.server.Fail(err) }) // once it serves
+	} else if r.options.far() {
+		r.notePlaces(ctx)
 	}
 	if r.restart != nil {
 		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
@@ -282,17 +284,26 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	if out.OK && r.scenario.Until > 0 {
 		end = r.scenario.Until
 	}
-	out.Hosts = r.clients.outcomes()
+	out.Hosts, out.placed = r.clients.outcomes(), r.clients.placed()
 	out.nameLostHosts()
 	if lost := r.clients.cells.lost(out.Err); lost != nil {
 		out.fail(lost)
 	}
+	out.nameHosts(r.clients.hostName)
 	if why := r.clients.ended; why != "" && !out.OK && !strings.Contains(out.Error, why) {
 		out.fail(fmt.Errorf("%w; %s", out.Err, why))
 	}
 	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 && (stopped.Err() != nil || out.hasLostHosts() || r.clients.taken)
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
+}
+
+// notePlaces writes down which clients are on which host, for who asks while the run goes on, or after metasim was killed.
+func (r *runner) notePlaces(ctx context.Context) {
+	r.record.manifest.Placed = r.clients.placed()
+	if err := onDisk(ctx, func() {}, func() error { return r.dir.WriteManifest(&r.record.manifest) }); err != nil {
+		r.options.Log.Warn("it is not written down which client is on which host", "cause", err)
+	}
 }
 
 // checkStrictly returns an error if clients have declared anything in vain. The server has its turn: nobody who watches the run is told now.

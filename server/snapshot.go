@@ -241,6 +241,8 @@ type ClientResult struct {
 	Busy    time.Duration // not waiting: computing, or with a message on its way
 	Blocked time.Duration // waiting for authorization
 	Starved time.Duration // of that, waiting for memory: see metasim.Config.Memory
+	// HeldOthers is for how long others waited for it: see metasim.HeldTimes.
+	HeldOthers time.Duration
 	// Restarts is how often its process was replaced: see Restart.
 	Restarts int
 	// Checkpoints is how many were kept of it.
@@ -259,7 +261,7 @@ func (s *Server) Result() Result {
 	for i, name := range s.dispatcher.Names() {
 		id := metasim.ClientID(i)
 		a := &s.timing.clients[i]
-		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Sends: s.ledger.SendsOf(id), Blocked: a.blocked, Starved: a.starved, Restarts: a.restarts, Checkpoints: a.checkpoints}
+		c := ClientResult{Name: name, Digest: s.ledger.ClientDigest(id), Account: s.ledger.Account(id), Sends: s.ledger.SendsOf(id), Blocked: a.blocked, Starved: a.starved, HeldOthers: time.Duration(s.held.By(id)), Restarts: a.restarts, Checkpoints: a.checkpoints}
 		if a.end > 0 {
 			c.Busy = max(0, a.end-s.timing.start-a.blocked)
 		}

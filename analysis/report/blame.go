@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"metasim/analysis/trace"
 )
 
@@ -9,6 +11,9 @@ type BlameReport struct {
 	Waiting  string  `json:"waiting"`
 	HeldBy   string  `json:"held_by"`
 	BlockedS float64 `json:"blocked_s"`
+	// WaitingHost and HeldByHost are their hosts, where metasim has started them elsewhere.
+	WaitingHost string `json:"waiting_host,omitempty"`
+	HeldByHost  string `json:"held_by_host,omitempty"`
 }
 
 // Holder returns what the client waited for: another client, or the pace of the run.
@@ -25,7 +30,7 @@ const maxBlame = 4096
 // blame fills in which client waited for which, and returns for how long others waited for each client, in nanoseconds.
 func (r *Report) blame(t *trace.Timeline) []int64 {
 	held := make([]int64, len(t.Names))
-	r.Blame = []BlameReport{}
+	r.pairs = []BlameReport{}
 	var rest int64
 	for _, p := range t.Totals.Pairs {
 		b := BlameReport{Waiting: t.Names[p.Waiting], BlockedS: trace.Seconds(p.Blocked)}
@@ -35,12 +40,11 @@ func (r *Report) blame(t *trace.Timeline) []int64 {
 		} else {
 			r.PacedS += trace.Seconds(p.Blocked) / float64(len(t.Names))
 		}
-		if len(r.Blame) < maxBlame {
-			r.Blame = append(r.Blame, b)
-		} else {
+		if r.pairs = append(r.pairs, b); len(r.pairs) > maxBlame {
 			rest += p.Blocked
 		}
 	}
+	r.Blame = slices.Clone(r.pairs[:min(len(r.pairs), maxBlame)])
 	r.BlameRestS = trace.Seconds(rest)
 	return held
 }
@@ -50,10 +54,11 @@ func (r *Report) blameTable(p *printer) {
 		return
 	}
 	t := table{title: "Who waited for whom", more: len(r.Blame) - maxRows, columns: []column{
-		{head: "waiting", word: true}, {head: "for", word: true}, {head: "time"}, {head: "of the run", rank: 1},
+		{head: "waiting", word: true}, {head: "on", word: true, rank: 2, hidden: len(r.Hosts) == 0}, {head: "for", word: true},
+		{head: "on", word: true, rank: 2, hidden: len(r.Hosts) == 0}, {head: "time"}, {head: "of the run", rank: 1},
 	}}
 	for _, p := range r.Blame[:min(len(r.Blame), maxRows)] {
-		t.add(p.Waiting, p.Holder(), Span(p.BlockedS), percent(trace.Ratio(p.BlockedS, r.WallS)))
+		t.add(p.Waiting, p.WaitingHost, p.Holder(), p.HeldByHost, Span(p.BlockedS), percent(trace.Ratio(p.BlockedS, r.WallS)))
 	}
 	if r.BlameResolutionS > 0 {
 		t.note = "the chains of waiting clients are so long that they were looked up only every " + Span(r.BlameResolutionS)

@@ -17,6 +17,7 @@ type CutReport struct {
 // A ClientReport is what a run was for one client.
 type ClientReport struct {
 	Name      string  `json:"name"`
+	Host      string  `json:"host,omitempty"` // where it ran, if metasim has started it on another host
 	WorkS     float64 `json:"work_s"`
 	CPUS      float64 `json:"cpu_s"` // processor time, of clients with a process of their own; 0: not known
 	BlockedS  float64 `json:"blocked_s"`

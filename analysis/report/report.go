@@ -71,6 +71,9 @@ type Report struct {
 	Clients []ClientReport `json:"clients"` // in order of name
 	Links   []LinkReport   `json:"links"`   // that carried messages or held a client back, the most held first
 	Blame   []BlameReport  `json:"blame"`   // which client waited for which, the longest first
+	// Hosts are the other hosts on which clients ran, and HostBlame is which of them waited for which, the longest first. Nil: there were none.
+	Hosts     []HostReport      `json:"hosts,omitempty"`
+	HostBlame []HostBlameReport `json:"host_blame,omitempty"`
 	// BlameRestS is what a very long Blame leaves out.
 	BlameRestS float64 `json:"blame_rest_s"`
 	// BlameResolutionS is how old the holder in Blame may be; 0: it is exact.
@@ -87,9 +90,10 @@ type Report struct {
 	WhatIfs []predict.Prediction `json:"what_ifs"`
 	Advice  []Advice             `json:"advice"`
 
-	twice   float64 // what the run saves if the client that the verdict is about is twice as fast
-	twiceBy string  // that client
-	ranked  bool    // WhatIfs are the best of all changes that were tried, not those that were asked for
+	pairs   []BlameReport // all of which Blame has the first
+	twice   float64       // what the run saves if the client that the verdict is about is twice as fast
+	twiceBy string        // that client
+	ranked  bool          // WhatIfs are the best of all changes that were tried, not those that were asked for
 }
 
 // New computes the report of a timeline, without predictions: see Predict.
@@ -136,6 +140,7 @@ func (r *Report) About(m *journal.Manifest) {
 			r.Clients[i].measured(round)
 		}
 	}
+	r.hosts(m.Placed)
 	r.Verdict = r.verdict()
 }
 
@@ -146,7 +151,7 @@ func (r *Report) WriteText(w io.Writer, style Style) error {
 	r.lead(p)
 	r.opening(p)
 	sections := []func(*printer){
-		r.headline, r.machineTable, r.adviceList, r.clientTable, r.blameTable, r.linkTable, r.profileChart, r.coreTable, r.moreChanges,
+		r.headline, r.machineTable, r.adviceList, r.clientTable, r.hostTables, r.blameTable, r.linkTable, r.profileChart, r.coreTable, r.moreChanges,
 	}
 	if r.WallS == 0 {
 		p.say("There is nothing to report: the run ended before all clients had joined.")

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"metasim/analysis/report"
 	"metasim/internal/testprogram"
 	"metasim/run"
 	"metasim/run/doctor"
@@ -68,7 +69,8 @@ func TestHosts(t *testing.T) {
 		require.Equal(t, here.Digest, there.Digest)
 		require.Equal(t, here.SendsDigest, there.SendsDigest)
 		require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"a", "b"}, Exit: "ended"}, {Name: "n2", Clients: []string{"c", "d"}, Exit: "ended"}}, there.Hosts)
-		require.Equal(t, "c | this is n2\n", s.metasim("logs", transport, "c").out)
+		require.Equal(t, "c on n2 | this is n2\n", s.metasim("logs", transport, "c").out)
+		require.JSONEq(t, `{"client": "c", "host": "n2", "stream": "stdout", "line": "this is n2"}`, s.metasim("logs", transport, "c", "--json").out)
 	}
 }
 
@@ -106,6 +108,40 @@ links: [{delay: 1ms}]
 	e = s.start([]string{path}, "run", "torn.yaml", "--nested", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0").wait()
 	require.Equal(t, 1, e.status)
 	require.Contains(t, e.err, `placement puts clients of the scenario inside "one" on hosts front and back, and with --nested it is on one; put "one" on one host, or leave --nested out`)
+}
+
+// A report says which host waited for which, and the error of a run names the host of the client that it is about.
+func TestHostsAreReported(t *testing.T) {
+	s := newStage(t)
+	s.file("p.yaml", strings.ReplaceAll(twoPairs, "BIN", s.program))
+	path := s.hosts()
+	far := func(file, out string) ending {
+		return s.start([]string{path}, "run", file, "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", out).wait()
+	}
+	require.Zero(t, far("p.yaml", "r").status)
+	var r report.Report
+	s.metasim("report", "r", "--json").object(t, &r)
+	require.Len(t, r.Hosts, 2)
+	require.Equal(t, []string{"a", "b"}, r.Hosts[0].Clients)
+	require.Positive(t, r.Hosts[1].RoundTripS)
+	require.Contains(t, r.HostBlame, report.HostBlameReport{
+		Waiting: "n2", HeldBy: "n1", BlockedS: r.Hosts[0].HeldAwayS, RoundTripS: r.Hosts[0].RoundTripS + r.Hosts[1].RoundTripS,
+	})
+	require.Equal(t, "n2", r.Clients[2].Host)
+	e := s.metasim("report", "r", "--html", "page.html")
+	require.Regexp(t, `(?m)^Which host waited for which\n.*\n(n1 .*\n)?n2 +n1 `, e.out)
+	require.Contains(t, string(s.read("page.html")), `"host_blame":[{"waiting":"n`)
+
+	s.file("absent.yaml", `name: absent
+start_timeout: 2s
+until: 1s
+clients:
+  - {name: a, model: source, with: {channel: A, period: 10ms}}
+  - {name: b, run: [sleep, "60"]}
+`)
+	e = far("absent.yaml", "absent")
+	require.Equal(t, 1, e.status)
+	require.Regexp(t, `b has not joined after 2s; .*; client "b" is on host n2$`, e.outcome(t).Error)
 }
 
 // Who waits for whom is said with the hosts of both, and how long a message takes there and back.

@@ -53,7 +53,8 @@ func newLogs(std streams) *cobra.Command {
 // A logLine is a line of output: what `metasim logs --json` prints.
 type logLine struct {
 	Client string `json:"client"`
-	Stream string `json:"stream"` // stdout or stderr
+	Host   string `json:"host,omitempty"` // where it ran, if metasim has started it on another host
+	Stream string `json:"stream"`         // stdout or stderr
 	Line   string `json:"line"`
 	// LeftOut is how many bytes are left out here. There is no line then.
 	LeftOut int64 `json:"left_out,omitempty"`
@@ -78,9 +79,15 @@ const (
 func printLogs(ctx context.Context, r *record.Run, clients []string, follow, asJSON bool, std streams) error {
 	print := func(l logLine) error { return printLogLine(std.out, l, asJSON) }
 	var readers []*logReader
+	hosts := map[string]string{}
+	for _, p := range r.Manifest.Placed {
+		for _, client := range p.Clients {
+			hosts[client] = p.Host
+		}
+	}
 	for _, client := range clients {
 		for _, stream := range []string{"stdout", "stderr"} {
-			readers = append(readers, &logReader{logLine: logLine{Client: client, Stream: stream}, name: output.Name(client) + "." + stream, print: print})
+			readers = append(readers, &logReader{logLine: logLine{Client: client, Host: hosts[client], Stream: stream}, name: output.Name(client) + "." + stream, print: print})
 		}
 	}
 	for {
@@ -113,13 +120,17 @@ func printLogs(ctx context.Context, r *record.Run, clients []string, follow, asJ
 }
 
 func printLogLine(w io.Writer, l logLine, asJSON bool) (err error) {
+	who := l.Client
+	if l.Host != "" {
+		who += " on " + l.Host
+	}
 	switch mark := map[string]string{"stdout": "|", "stderr": "!"}[l.Stream]; {
 	case asJSON:
 		return printJSON(w, l)
 	case l.LeftOut > 0:
-		_, err = fmt.Fprintf(w, "%s %s ... %d bytes are left out: see output_limit ...\n", l.Client, mark, l.LeftOut)
+		_, err = fmt.Fprintf(w, "%s %s ... %d bytes are left out: see output_limit ...\n", who, mark, l.LeftOut)
 	default:
-		_, err = fmt.Fprintf(w, "%s %s %s\n", l.Client, mark, l.Line)
+		_, err = fmt.Fprintf(w, "%s %s %s\n", who, mark, l.Line)
 	}
 	return err
 }
@@ -139,7 +150,7 @@ func (r *logReader) read(folder *output.Folder, last bool) (exists bool, err err
 		}
 		if left := at - r.at; left > 0 {
 			if err = r.end(); err == nil {
-				err = r.print(logLine{Client: r.Client, Stream: r.Stream, LeftOut: left})
+				err = r.print(logLine{Client: r.Client, Host: r.Host, Stream: r.Stream, LeftOut: left})
 			}
 		}
 		r.at = at

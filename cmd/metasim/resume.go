@@ -45,6 +45,7 @@ func (f *runFlags) resume(cmd *cobra.Command, dir string, std streams) error {
 	if err != nil {
 		return f.refused(&run.Outcome{}, badUsage(err), std)
 	}
+	ctx := untilNotice(cmd.Context())
 	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed, RunDir: dir}
 	f.how.Transport, f.AllowOutside = recorded.Manifest.Transport, recorded.Manifest.AllowOutside
 	during, show, done := f.live.openScreen(std)
@@ -53,6 +54,6 @@ func (f *runFlags) resume(cmd *cobra.Command, dir string, std streams) error {
 		return f.refused(none, badUsage(err), std)
 	}
 	return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
-		return run.Resume(cmd.Context(), recorded, o)
+		return run.Resume(ctx, recorded, o)
 	})
 }

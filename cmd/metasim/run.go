@@ -143,6 +143,7 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		return f.refused(&run.Outcome{}, err, std)
 	}
 	none := &run.Outcome{Scenario: sc.Name, Seed: sc.Seed}
+	ctx := untilNotice(cmd.Context())
 	during, show, done := f.live.openScreen(std)
 	o, err := f.options(sc, serve, during)
 	if err != nil {
@@ -153,12 +154,12 @@ func carryOut(cmd *cobra.Command, file string, f *runFlags, serve bool, std stre
 		return f.refused(none, failed(err), std)
 	} else if again != nil {
 		return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
-			return takeOver(cmd.Context(), again, o)
+			return takeOver(ctx, again, o)
 		})
 	}
 	o.Idle = idle(sc)
 	return f.watched(o, none, sc.Until, screen{std, during, show, done}, func(o run.Options) (*run.Outcome, error) {
-		return run.Scenario(cmd.Context(), sc, o)
+		return run.Scenario(ctx, sc, o)
 	})
 }
 

@@ -79,6 +79,15 @@ type Manifest struct {
 	Stopped       bool            `json:"stopped,omitempty"` // the run did not fail by itself: a signal ended it, or its hosts were taken away. It can go on
 	Digests
 	Traffic *Traffic `json:"traffic,omitempty"` // nil before the end
+	Placed  []Placed `json:"placed,omitempty"`  // which clients were on which of the other hosts, at the end
+}
+
+// Placed are the clients of another host.
+type Placed struct {
+	Host    string   `json:"host"`
+	Clients []string `json:"clients"`
+	// RoundTripS is the least time in which the host has answered metasim: over the network, ssh or srun, and the processes on the way. 0: not known.
+	RoundTripS float64 `json:"round_trip_s,omitempty"`
 }
 
 // Digests prove what came of a run: 64 hex digits each, and empty before its end. Older runs have only the first one.

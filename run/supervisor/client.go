@@ -24,6 +24,7 @@ type Supervisor struct {
 	cmd      *exec.Cmd
 	said     *lastWords  // of a supervisor on another host, and of what leads there
 	ready    chan string // its version
+	notice   chan struct{}
 	requests io.WriteCloser
 	warn     func(client, text string)
 	over     chan struct{} // closed when it has ended
@@ -66,7 +67,7 @@ func Start(self []string, warn func(client, text string)) (*Supervisor, error) {
 }
 
 func start(host string, command, env []string, warn func(client, text string)) (*Supervisor, error) {
-	k := &Supervisor{host: host, cmd: exec.Command(command[0], command[1:]...), warn: warn, over: make(chan struct{}), ready: make(chan string, 1), said: &lastWords{}}
+	k := &Supervisor{host: host, cmd: exec.Command(command[0], command[1:]...), warn: warn, over: make(chan struct{}), ready: make(chan string, 1), notice: make(chan struct{}, 1), said: &lastWords{}}
 	k.cmd.Stderr, k.cmd.Env = os.Stderr, env
 	if host != "" {
 		k.cmd.Stderr = k.said
@@ -205,6 +206,12 @@ func (k *Supervisor) take(e event) {
 		select {
 		case k.ready <- e.Text:
 		default: // it was told before
+		}
+		return
+	case noticed:
+		select {
+		case k.notice <- struct{}{}:
+		default: // nobody has taken the one before
 		}
 		return
 	case ended:

@@ -29,6 +29,12 @@ func StartOn(ctx context.Context, host string, command, env []string, warn func(
 // Caller is the address of this host, as the host of the supervisor sees it; empty: nobody there knows.
 func (k *Supervisor) Caller() string { return k.caller }
 
+// Notice tells that the host of the supervisor is about to be taken away.
+func (k *Supervisor) Notice() <-chan struct{} { return k.notice }
+
+// RoundTrip is the least time in which the supervisor has answered.
+func (k *Supervisor) RoundTrip() time.Duration { return k.trips.roundTrip() }
+
 // Beat asks the supervisor of another host for an answer, several times in limit, until it ends. If nothing comes from it for limit, it is lost; and if
 // nothing comes from here for so long, it ends all that it has started.
 func (k *Supervisor) Beat(limit time.Duration) {

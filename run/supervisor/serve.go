@@ -52,8 +52,11 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 	go s.reapAlways()
 	s.tell(event{Kind: ready, Text: version, Caller: os.Getenv("SLURM_LAUNCH_NODE_IPADDR")})
 	var lost <-chan time.Time // metasim is lost then
+	leaves := notices()
 	for {
 		select {
+		case <-leaves:
+			s.tell(event{Kind: noticed})
 		case r, more := <-requests:
 			if !more {
 				s.tell(event{Kind: ended, Strays: s.endAll()})

@@ -80,6 +80,7 @@ const (
 	wrote   eventKind = "wrote"
 	refused eventKind = "refused" // it cannot be started
 	lossy   eventKind = "lossy"   // its output cannot be written
+	noticed eventKind = "noticed" // the host is about to be taken away: a signal says so
 	exited  eventKind = "exited"
 	alone   eventKind = "alone" // what it had started, and went on without it, has ended too
 	ended   eventKind = "ended" // the strays that the supervisor ended

@@ -80,6 +80,7 @@ function clientTable() {
     (report.memory_s > 0 ? ' Memory: of blocked, how long it waited for the slower ones to handle what was sent.' : '') + left(data.all.clients, rows.length));
   tableOf(body, [
     { client: true, tip: 'Point at a name to mark it everywhere', head: 'Client', of: (c) => c.name },
+    ...(report.hosts ? [{ tip: 'Where it ran', head: 'Host', of: (c) => c.host || '' }] : []),
     { tip: 'How long it computed, without waiting for a core', head: 'Work', of: (c) => c.work_s, text: seconds },
     { tip: 'Work / the run', head: 'Busy', of: (c) => c.utilisation_share, text: percent },
     { tip: 'How long it waited to be authorized', head: 'Blocked', of: (c) => c.blocked_s, text: seconds, heat: true },
@@ -93,6 +94,28 @@ function clientTable() {
     { tip: 'How much of the simulated time up to its next send each report promised, on average', head: 'Promised', of: (c) => c.sends ? c.promised_share : -1, text: orNoShare },
     { tip: 'The same, with what it promised unless a message came', head: 'Announced', of: (c) => c.sends ? c.announced_share : -1, text: orNoShare },
   ], rows, 12);
+}
+
+// hostTables say which host waited for which. There are none where all was on one host.
+function hostTables() {
+  const hosts = report.hosts || [], pairs = report.host_blame || [];
+  if (!hosts.length) return;
+  const trip = (s) => s > 0 ? seconds(s) : '–';
+  tableOf(section('hosts', 'main', 'Hosts', 'There and back: the least time in which the host answered metasim. Held: how long clients on other hosts waited for its clients.'), [
+    { head: 'Host', of: (h) => h.name },
+    { tip: 'How many clients ran there', head: 'Clients', of: (h) => h.clients.length, text: count },
+    { tip: 'Over the network, ssh or srun, and the processes on the way', head: 'There and back', of: (h) => h.round_trip_s, text: trip },
+    { tip: 'How long its clients computed', head: 'Work', of: (h) => h.work_s, text: seconds },
+    { tip: 'How long its clients waited to be authorized', head: 'Blocked', of: (h) => h.blocked_s, text: seconds, heat: true },
+    { tip: 'How long clients on other hosts waited for its clients', head: 'Held', of: (h) => h.held_away_s, text: seconds, heat: true },
+  ], hosts, 12);
+  if (!pairs.length) return;
+  tableOf(section('host-pairs', 'main', 'Which host waited for which', 'Summed over clients. What clients of two hosts say to one another goes through metasim, so both times count.'), [
+    { head: 'Waiting', of: (b) => b.waiting || 'outside' }, { head: 'For', of: (b) => b.held_by || 'outside' },
+    { tip: 'How long clients of the one waited for clients of the other', head: 'Time', of: (b) => b.blocked_s, text: seconds, heat: true },
+    { tip: 'The sum over its clients, / the run: so it may be more than the whole', head: 'Of the run', of: (b) => b.blocked_s / (report.wall_s || 1), text: percent },
+    { tip: 'From metasim to both hosts and back', head: 'There and back', of: (b) => b.round_trip_s, text: trip },
+  ], pairs, 12);
 }
 
 // foot says what the page leaves out.
@@ -117,5 +140,6 @@ cores();
 advice();
 linkTable();
 clientTable();
+hostTables();
 foot();
 document.documentElement.dataset.drawn = 'yes';

@@ -1,0 +1,92 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+
+	"metasim/record/journal"
+)
+
+func (c *clients) setPlace(g group, p place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range g {
+		c.places[g[i].Name] = p
+	}
+}
+
+func (c *clients) placeOf(name string) place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.places[name]
+}
+
+// hostName is the host on which a client was started last, or is to be; empty: on this one, or elsewhere.
+func (c *clients) hostName(client string) string {
+	if p := c.placeOf(client).process; p != nil {
+		return p.Host()
+	}
+	if h := c.placement[client]; h != nil {
+		return h.name
+	}
+	return ""
+}
+
+// placed says which clients were on which host at the end.
+func (c *clients) placed() (all []journal.Placed) {
+	for _, h := range c.hosts {
+		if h == nil || h.name == "" {
+			continue
+		}
+		p := journal.Placed{Host: h.name, Clients: []string{}, RoundTripS: h.supervisor.RoundTrip().Seconds()}
+		for i := range c.scenario.Clients {
+			if name := c.scenario.Clients[i].Name; c.hostName(name) == h.name {
+				p.Clients = append(p.Clients, name)
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// log returns the log of the run in which each line that names a client names its host, where that is another one.
+func (c *clients) log() *slog.Logger {
+	if !c.options.far() {
+		return c.options.Log
+	}
+	return slog.New(hostHandler{c.options.Log.Handler(), func(client string) string {
+		if p := c.placeOf(client).process; p != nil {
+			return p.Host()
+		}
+		return ""
+	}})
+}
+
+// A hostHandler adds the host of the client that a line of a log names.
+type hostHandler struct {
+	slog.Handler
+	host func(client string) string
+}
+
+func (h hostHandler) Handle(ctx context.Context, r slog.Record) error {
+	host := ""
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "client" {
+			host = h.host(a.Value.String())
+		}
+		return host == ""
+	})
+	if host != "" {
+		r = r.Clone()
+		r.AddAttrs(slog.String("host", host))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h hostHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return hostHandler{h.Handler.WithAttrs(attrs), h.host}
+}
+
+func (h hostHandler) WithGroup(name string) slog.Handler {
+	return hostHandler{h.Handler.WithGroup(name), h.host}
+}
