@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +21,7 @@ values is a run.
 
 The directory of the sweep has table.csv, a line for each run: its id, the values, its digests, the results of its clients as JSON and each number,
 text and truth value of them in a column of its own, how long it took, and which attempt it was. The same command goes on with a sweep that was
-cut off, also by SIGKILL. metasim sweep status and metasim sweep table read the directory, also meanwhile.
+cut off, also by SIGKILL. metasim sweep status, table and report read the directory, also meanwhile.
 
 Exit status: 0 all runs came to their end; 1 one failed, or the sweep was cut off; 2 bad usage or a bad scenario.`
 
@@ -50,7 +47,7 @@ func newSweep(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.Vary, "vary", nil, "vary a value: `path=value,value`, as in links[0].delay=1ms,5ms, or path={from: 1, to: 9, step: 2}; may be repeated")
 	flags.StringVar(&o.Dir, "out", "", "the `directory` of the sweep (default: sweeps/<name>-<hash>, the same for the same sweep)")
-	cmd.AddCommand(newSweepStatus(std), newSweepResume(std), newSweepTable(std), newSweepWorker(std))
+	cmd.AddCommand(newSweepStatus(std), newSweepResume(std), newSweepTable(std), newSweepReport(std), newSweepWorker(std))
 	return cmd
 }
 
@@ -111,29 +108,6 @@ func newSweepTable(std streams) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
-}
-
-func printSummaries(w io.Writer, varied []string, all []sweep.Summary) error {
-	if len(all) == 0 {
-		fmt.Fprintln(w, "no run that came to its end has a number in its results")
-		return nil
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	head := append(append([]string(nil), varied...), "result", "n", "mean", "95 % interval", "stddev", "min", "max")
-	fmt.Fprintln(t, strings.Join(head, "\t"))
-	for _, s := range all {
-		interval, deviation := "", ""
-		if s.N > 1 {
-			interval, deviation = fmt.Sprintf("±%.4g", s.CI95), fmt.Sprintf("%.4g", s.StdDev)
-		}
-		line := append(append([]string(nil), s.Values...), s.Result, fmt.Sprint(s.N), fmt.Sprintf("%.6g", s.Mean), interval, deviation,
-			fmt.Sprintf("%.6g", s.Min), fmt.Sprintf("%.6g", s.Max))
-		for i := range line {
-			line[i] = plain.Text(line[i])
-		}
-		fmt.Fprintln(t, strings.Join(line, "\t"))
-	}
-	return t.Flush()
 }
 
 func newSweepResume(std streams) *cobra.Command {

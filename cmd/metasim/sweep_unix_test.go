@@ -63,6 +63,40 @@ func TestSweepIsKilled(t *testing.T) {
 	require.Contains(t, s.metasim("sweep", "table", "whole").out, "pinger.rounds")
 }
 
+// A report on a sweep is a page and a table: of each number over the runs that differ in their seed alone.
+func TestSweepReport(t *testing.T) {
+	s := newStage(t)
+	s.file("s.yaml", strings.Replace(swept, "sweep: {seed: {from: 1, to: 100}}", "sweep: {seed: [1, 2, 3], clients.pinger.with.rounds: [2, 5]}", 1))
+	require.Zero(t, s.metasim("sweep", "s.yaml", "--out", "o", "--progress", "none").status)
+	var out sweepReport
+	e := s.metasim("sweep", "report", "o", "--json")
+	require.Zero(t, e.status, e.err)
+	e.object(t, &out)
+	require.Equal(t, []string{"clients.pinger.with.rounds"}, out.Varied)
+	require.Len(t, out.Walls, 2)
+	require.Len(t, out.Results, 4)
+	require.NotEmpty(t, out.Holders)
+	require.Equal(t, "pinger.rounds", out.Results[2].Result)
+	require.Equal(t, []float64{3, 5, 0}, []float64{float64(out.Results[2].N), out.Results[2].Mean, out.Results[2].StdDev})
+	f, err := os.Open(filepath.Join(s.dir, "o", "report.csv"))
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, []string{"clients.pinger.with.rounds", "about", "name", "n", "mean", "ci95", "stddev", "min", "p25", "median", "p75", "max"}, rows[0])
+	require.Equal(t, []string{"2", "wall", "wall_s", "3"}, rows[1][:4])
+	require.Len(t, rows, 1+len(out.Walls)+len(out.Holders)+len(out.Results))
+	page := string(s.read("o/report.html"))
+	for _, part := range []string{"<h2>How long a run took</h2>", "<h2>For whom the others waited</h2>", "<h2>Results</h2>", "6 of 6 runs are done, 0 failed", "<td class=\"word\">pinger.rounds</td><td>3</td><td>5</td>"} {
+		require.Contains(t, page, part)
+	}
+	require.NotContains(t, page, "{{")
+	require.NotContains(t, page, "NaN")
+	require.Contains(t, s.metasim("sweep", "report", "o").out, "page: o/report.html")
+	require.Equal(t, 2, s.metasim("sweep", "report", ".").status, "no directory of a sweep")
+	require.Contains(t, s.metasim("sweep", "report", "o", "--html", "no/such/page").err, "name other files with --html and --csv")
+}
+
 // lines counts the whole lines of a file; 0 if it is not there.
 func (s *stage) lines(file string) int {
 	text, err := os.ReadFile(filepath.Join(s.dir, file))

@@ -173,6 +173,6 @@ func (l *sweepLine) clear() {
 }
 
 func printSweep(w io.Writer, out *sweepOutcome) {
-	fmt.Fprintf(w, "%s: %d of %d runs done, %d failed, in %s\ntable: %s\nmeans: metasim sweep table %s\n", out.Scenario, out.Done, out.Runs, out.Failed,
-		secondsText(out.WallS), out.Table, out.Dir)
+	fmt.Fprintf(w, "%s: %d of %d runs done, %d failed, in %s\ntable: %s\nmeans: metasim sweep table %s\npage: metasim sweep report %s\n", out.Scenario, out.Done, out.Runs, out.Failed,
+		secondsText(out.WallS), out.Table, out.Dir, out.Dir)
 }

@@ -24,6 +24,9 @@ type Summary struct {
 	StdDev float64 `json:"stddev"`
 	CI95   float64 `json:"ci95"`
 	Min    float64 `json:"min"`
+	P25    float64 `json:"p25"` // a quarter of the runs have at most so much
+	Median float64 `json:"median"`
+	P75    float64 `json:"p75"`
 	Max    float64 `json:"max"`
 }
 
@@ -63,11 +66,37 @@ func (r *Record) Others() (paths []string) {
 	return paths
 }
 
-// Summaries returns a Summary of each number, in the order of the runs.
+// Summaries returns a Summary of each number in the results, in the order of the runs.
 func (r *Record) Summaries() ([]Summary, error) {
+	return r.summaries(func(row *Row) map[string]float64 {
+		found := map[string]float64{}
+		for name, value := range row.scalars() {
+			if number, isNumber := value.(json.Number); isNumber {
+				if x, err := number.Float64(); err == nil { // a number beyond what a float64 holds has no mean
+					found[name] = x
+				}
+			}
+		}
+		return found
+	}, false)
+}
+
+// Walls returns a Summary of how long runs took, in seconds.
+func (r *Record) Walls() ([]Summary, error) {
+	return r.summaries(func(row *Row) map[string]float64 { return map[string]float64{"wall_s": row.WallS} }, false)
+}
+
+// Holders returns a Summary of how long others waited for each client, in seconds.
+func (r *Record) Holders() ([]Summary, error) {
+	return r.summaries(func(row *Row) map[string]float64 { return row.HeldS }, true)
+}
+
+// summaries returns a Summary of each of the numbers of the runs that came to their end, in the order of the runs. missing says that a number which a run does
+// not have is 0.
+func (r *Record) summaries(numbers func(*Row) map[string]float64, missing bool) ([]Summary, error) {
 	type key struct{ values, result string }
 	var order []key
-	samples := map[key][]float64{}
+	samples, runs := map[key][]float64{}, map[string]int{}
 	err := r.results.all(func(row *Row) error {
 		if !row.OK {
 			return nil
@@ -78,18 +107,15 @@ func (r *Record) Summaries() ([]Summary, error) {
 				values = append(values, plainText(row.Values[i]))
 			}
 		}
-		scalars := row.scalars()
-		for _, name := range slices.Sorted(maps.Keys(scalars)) {
-			number, isNumber := scalars[name].(json.Number)
-			x, err := number.Float64()
-			if !isNumber || err != nil { // a number beyond what a float64 holds has no mean
-				continue
-			}
-			k := key{strings.Join(values, "\x00"), name}
+		group := strings.Join(values, "\x00")
+		runs[group]++
+		found := numbers(row)
+		for _, name := range slices.Sorted(maps.Keys(found)) {
+			k := key{group, name}
 			if samples[k] == nil {
 				order = append(order, k)
 			}
-			samples[k] = append(samples[k], x)
+			samples[k] = append(samples[k], found[name])
 		}
 		return nil
 	})
@@ -99,13 +125,18 @@ func (r *Record) Summaries() ([]Summary, error) {
 		if len(r.Others()) > 0 {
 			values = strings.Split(k.values, "\x00")
 		}
+		if missing {
+			samples[k] = append(samples[k], make([]float64, runs[k.values]-len(samples[k]))...)
+		}
 		all = append(all, summary(values, k.result, samples[k]))
 	}
 	return all, err
 }
 
 func summary(values []string, result string, x []float64) Summary {
-	s := Summary{Values: values, Result: result, N: len(x), Mean: stat.Mean(x, nil), Min: slices.Min(x), Max: slices.Max(x)}
+	slices.Sort(x)
+	part := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, x, nil) }
+	s := Summary{Values: values, Result: result, N: len(x), Mean: stat.Mean(x, nil), Min: x[0], P25: part(0.25), Median: part(0.5), P75: part(0.75), Max: x[len(x)-1]}
 	if n := float64(len(x)); n > 1 {
 		s.StdDev = stat.StdDev(x, nil)
 		s.CI95 = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * s.StdDev / math.Sqrt(n)

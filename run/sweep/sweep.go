@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,6 +215,12 @@ func (r *Row) fill(out *run.Outcome) {
 	r.OK, r.Error, r.EndNS, r.WallS = out.OK, out.Error, out.EndNS, out.WallS
 	r.Digest, r.SendsDigest, r.ResultsDigest = out.Digest, out.SendsDigest, out.ResultsDigest
 	for _, c := range out.Clients {
+		if held := math.Round(c.HeldS*1e6) / 1e6; held > 0 {
+			if r.HeldS == nil {
+				r.HeldS = map[string]float64{}
+			}
+			r.HeldS[c.Name] = held
+		}
 		if len(c.Result) > 0 && string(c.Result) != "null" {
 			if r.Results == nil {
 				r.Results = map[string]json.RawMessage{}

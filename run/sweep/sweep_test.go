@@ -181,9 +181,10 @@ func TestFlagsComeBeforeWhatIsVaried(t *testing.T) {
 func TestSummaries(t *testing.T) {
 	s := summary(nil, "x", []float64{1, 2, 3, 4, 5})
 	require.InDelta(t, 3, s.Mean, 1e-12)
+	require.Equal(t, []float64{1, 2, 3, 4, 5}, []float64{s.Min, s.P25, s.Median, s.P75, s.Max})
 	require.InDelta(t, 1.5811, s.StdDev, 1e-4)
 	require.InDelta(t, 2.776*1.5811/2.2361, s.CI95, 1e-3)
-	require.Equal(t, Summary{Result: "x", N: 1, Mean: 7, Min: 7, Max: 7}, summary(nil, "x", []float64{7}))
+	require.Equal(t, Summary{Result: "x", N: 1, Mean: 7, Min: 7, P25: 7, Median: 7, P75: 7, Max: 7}, summary(nil, "x", []float64{7}))
 
 	st := newStage(t, ring)
 	st.carryOut()
@@ -194,8 +195,20 @@ func TestSummaries(t *testing.T) {
 	require.Equal(t, Status{Scenario: "ring", Dir: st.options.Dir, Runs: 12, Done: 12, Failed: 6}, r.Status)
 	all, err := r.Summaries()
 	require.NoError(t, err)
-	require.Equal(t, Summary{Values: []string{"1000", "5"}, Result: "b.echoed", N: 3, Mean: 5, Min: 5, Max: 5}, all[3])
+	require.Equal(t, Summary{Values: []string{"1000", "5"}, Result: "b.echoed", N: 3, Mean: 5, Min: 5, P25: 5, Median: 5, P75: 5, Max: 5}, all[3])
 	require.Len(t, all, 4, "what failed has no mean")
+	walls, err := r.Walls()
+	require.NoError(t, err)
+	require.Len(t, walls, 2)
+	require.Equal(t, 3, walls[0].N)
+	require.Positive(t, walls[0].Min)
+	holders, err := r.Holders()
+	require.NoError(t, err)
+	require.NotEmpty(t, holders, "each waits for the other")
+	for _, h := range holders {
+		require.Equal(t, 3, h.N, "a run in which nobody waited for a client counts, as 0")
+		require.Contains(t, []string{"a", "b"}, h.Result)
+	}
 	_, err = Read(t.TempDir())
 	require.ErrorContains(t, err, "no directory of a sweep")
 }

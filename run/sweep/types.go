@@ -72,6 +72,8 @@ type Row struct {
 	ResultsDigest string  `json:"results_digest,omitempty"`
 	EndNS         int64   `json:"end_ns"`
 	WallS         float64 `json:"wall_s"`
+	// HeldS is for how long others waited for each client, in seconds; those of which it is under a microsecond are not in it.
+	HeldS map[string]float64 `json:"held_s,omitempty"`
 	// Results are what the clients left with, by name; clients that left with nothing are not in it.
 	Results map[string]json.RawMessage `json:"results,omitempty"`
 }
