@@ -27,6 +27,7 @@ var programs = map[string]testprogram.Program{
 	"exit3":    exit3,
 	"absent":   absent,
 	"stuck":    stuck,
+	"waiter":   waiter,
 	"liar":     liar,
 	"hostile":  hostile,
 	"sleeper":  sleeper,
@@ -86,6 +87,26 @@ func exit3([]string) error {
 // absent does not join, and does not end either. The file is there once it has begun.
 func absent(args []string) error {
 	return errors.Join(note(args[0]), wait())
+}
+
+// waiter is echo that waits for a file before it answers its third message: in, out, a file that is there once it waits, and the one that it waits for.
+func waiter(args []string) error {
+	return echo(args, func(n int) error {
+		if n != 2 {
+			return nil
+		}
+		err := note(args[2])
+		for err == nil {
+			if _, err = os.Stat(args[3]); err == nil {
+				return nil
+			}
+			if errors.Is(err, os.ErrNotExist) {
+				err = nil
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		return err
+	})
 }
 
 // stuck joins, and never answers the third message: in, out, and a file that is there once it hangs.

@@ -97,9 +97,7 @@ func (s *stage) underway(c *testcluster.Cluster, p *running, dir string) (job st
 		_, err := os.Stat(filepath.Join(s.dir, dir, "clients", "d.stdout"))
 		return err == nil && joined(s.T, filepath.Join(s.dir, dir)) == 4
 	}, patience/2, 100*time.Millisecond, "%s", p.err.String())
-	out, err := c.On("squeue", "--noheader", "--format=%i").Output()
-	require.NoError(s, err)
-	return strings.TrimSpace(string(out))
+	return s.job(c)
 }
 
 // All hosts are there, or no client starts, and it is said why. What ends the job ends the run, with its number.

@@ -14,77 +14,137 @@ import (
 
 	"metasim/internal/testcluster"
 	"metasim/internal/testprogram"
+	"metasim/record/journal"
 )
 
+// slurmPatience is how long anything may take on a cluster, on a busy machine: Slurm looks at limits of time every 30 s.
+const slurmPatience = 4 * time.Minute
+
+// A gate is a run of four clients that stands still until the test opens it, however long a fault takes to come.
+type gate struct {
+	*stage
+	file string          // the scenario
+	want journal.Digests // of a run that nobody stops
+}
+
+// gate writes the scenario, with more in it by the pairs of replace, and carries it out here.
+func (s *stage) gate(replace ...string) *gate {
+	s.Helper()
+	s.patience = slurmPatience
+	const echo = "{name: b, model: echo, with: {in: A, out: B}}"
+	text := strings.ReplaceAll(strings.NewReplacer(replace...).Replace(fourClients), "WHAT", "fail")
+	waiter := fmt.Sprintf("{name: b, run: [env, TEST_PROGRAM=waiter, BIN, A, B, '%s', '%s']}", filepath.Join(s.dir, "waits"), filepath.Join(s.dir, "open"))
+	text = strings.Replace(text, echo, waiter, 1)
+	g := &gate{stage: s, file: s.file("gate.yaml", text)}
+	g.open()
+	here := s.file("here.yaml", strings.Replace(text, "external: true", "model: sink, with: {channels: [C]}", 1))
+	g.want = s.metasim("run", here, "--json").outcome(s).Digests
+	g.shut()
+	return g
+}
+
+// stands waits until the run stands at the gate.
+func (g *gate) stands(p *running) {
+	g.Helper()
+	said := func() string {
+		if p == nil {
+			return ""
+		}
+		return p.err.String()
+	}
+	require.Eventually(g, func() bool {
+		_, err := os.Stat(filepath.Join(g.dir, "waits"))
+		return err == nil
+	}, slurmPatience/2, 20*time.Millisecond, "%s", said())
+}
+
+// open lets the run go on.
+func (g *gate) open() { require.NoError(g, note(filepath.Join(g.dir, "open"))) }
+
+// shut makes the gate ready for another run.
+func (g *gate) shut() {
+	for _, file := range []string{"waits", "open"} {
+		require.NoError(g, os.RemoveAll(filepath.Join(g.dir, file)))
+	}
+}
+
+// begin starts the run on two hosts of a cluster, and waits until it stands at the gate. It returns the number of its job.
+func (g *gate) begin(c *testcluster.Cluster, out string) (p *running, job string) {
+	g.Helper()
+	g.shut()
+	p = g.start(nil, "run", g.file, "--launch", "slurm", "--nodes", "2", "--json", "--out", out)
+	g.stands(p)
+	return p, g.job(c)
+}
+
+// job is the number of the only job of a cluster.
+func (s *stage) job(c *testcluster.Cluster) string {
+	s.Helper()
+	out, err := c.On("squeue", "--noheader", "--format=%i").Output()
+	require.NoError(s, err)
+	return strings.TrimSpace(string(out))
+}
+
+// stops has a run stopped by a cause, which says what, and has it go on to its end.
+func (g *gate) stops(c *testcluster.Cluster, name string, by func(p *running, job string) error, says string) {
+	g.Helper()
+	dir := strings.ReplaceAll(name, " ", "-")
+	p, job := g.begin(c, dir)
+	require.NotEmpty(g, c.Processes(1))
+	require.NotEmpty(g, c.Processes(2))
+	require.NoError(g, by(p, job), name)
+	e := p.wait()
+	if says == "" {
+		require.Equal(g, -1, e.status, "it was killed")
+	} else {
+		out := e.outcome(g)
+		require.Equal(g, 1, e.status, "it was stopped before its end")
+		require.Regexp(g, strings.ReplaceAll(says, "N", job), out.Error)
+		require.True(g, out.Resumable, out.Error)
+	}
+	c.Empty()
+	g.open()
+	e = g.metasim("resume", dir, "--json")
+	require.Zero(g, e.status, e.err)
+	out := e.outcome(g)
+	require.Equal(g, g.want, out.Digests, name)
+	require.False(g, out.Resumable)
+	require.Zero(g, g.metasim("replay", dir).status)
+	c.Empty()
+	g.clean()
+}
+
 // A run is stopped: by a signal, by the end of its job, by the death of metasim. It says which host or job, nothing is left on any host, and metasim resume
-// goes on with it in a new job, to the digests of a run that nobody stopped. All causes with -slurm.
+// goes on with it in a new job, to the digests of a run that nobody stopped.
 func TestSlurmStops(t *testing.T) {
 	s := newStage(t)
-	const until = "2s"
-	s.file("p.yaml", paced("fail", until))
-	here := s.metasim("run", "p.yaml", "--set", "rate=0", "--json").outcome(t)
 	c := s.cluster(2)
-	for _, cause := range []struct {
-		name  string
-		often bool // also without -slurm
-		by    func(p *running, job string) error
-		says  string
-	}{
-		{"ctrl-c", false, func(p *running, _ string) error { return p.cmd.Process.Signal(syscall.SIGINT) }, "^stopped by signal: interrupt; it ran in job N of Slurm"},
-		{"sigterm", true, func(p *running, _ string) error { return p.cmd.Process.Signal(syscall.SIGTERM) }, "^stopped by signal: terminated; it ran in job N of Slurm"},
-		{"preempted", true, func(*running, string) error {
-			return c.On("srun", "--partition=urgent", "--nodes=2", "--exclusive", "true").Run()
-		}, "job N is PREEMPTED"},
-		{"time limit", false, func(_ *running, job string) error {
-			return c.On("scontrol", "update", "jobid="+job, "endtime=now").Run()
-		}, `job N is TIMEOUT \(TimeLimit\)`},
-		{"metasim is killed", false, func(p *running, _ string) error { return p.cmd.Process.Kill() }, ""},
-	} {
-		if !cause.often && !*allOnSlurm {
-			continue
-		}
-		dir, file, want := strings.ReplaceAll(cause.name, " ", "-"), "p.yaml", here
-		if cause.name == "time limit" { // Slurm looks every 30 s
-			file = s.file("long.yaml", paced("fail", "1m"))
-			want = s.metasim("run", file, "--set", "rate=0", "--json").outcome(t)
-		}
-		p := s.start(nil, "run", file, "--launch", "slurm", "--nodes", "2", "--json", "--out", dir)
-		job := s.underway(c, p, dir)
-		require.NotEmpty(t, c.Processes(1))
-		require.NotEmpty(t, c.Processes(2))
-		require.NoError(t, cause.by(p, job), cause.name)
-		e := p.wait()
-		if cause.says == "" {
-			require.Equal(t, -1, e.status, "it was killed")
-		} else {
-			out := e.outcome(t)
-			require.Equal(t, 1, e.status, "it was stopped before its end")
-			require.Regexp(t, strings.ReplaceAll(cause.says, "N", job), out.Error)
-			require.True(t, out.Resumable)
-		}
-		c.Empty()
-		e = s.metasim("resume", dir, "--json")
-		require.Zero(t, e.status, e.err)
-		out := e.outcome(t)
-		require.Equal(t, want.Digests, out.Digests, cause.name)
-		require.False(t, out.Resumable)
-		require.Zero(t, s.metasim("replay", dir).status)
-		c.Empty()
-	}
-	s.clean()
+	g := s.gate()
+	g.stops(c, "ctrl-c", func(p *running, _ string) error { return p.cmd.Process.Signal(syscall.SIGINT) }, "^stopped by signal: interrupt; it ran in job N of Slurm")
+	g.stops(c, "sigterm", func(p *running, _ string) error { return p.cmd.Process.Signal(syscall.SIGTERM) }, "^stopped by signal: terminated; it ran in job N of Slurm")
+	g.stops(c, "warned", func(_ *running, job string) error { return c.On("scancel", "--signal=USR1", job).Run() }, "^stopped by signal: SIGUSR1 on host n[12], .*; it ran in job N of Slurm")
+	g.stops(c, "warned itself", func(p *running, _ string) error { return p.cmd.Process.Signal(syscall.SIGUSR1) }, "^stopped by signal: user defined signal 1; it ran in job N of Slurm")
+	g.stops(c, "metasim is killed", func(p *running, _ string) error { return p.cmd.Process.Kill() }, "")
+	g.stops(c, "preempted", func(*running, string) error {
+		return c.On("srun", "--partition=urgent", "--nodes=2", "--exclusive", "true").Run()
+	}, "job N is PREEMPTED")
+}
+
+// The time of the job is over. Slurm looks every 30 s.
+func TestSlurmTimeLimit(t *testing.T) {
+	s := newStage(t)
+	c := s.cluster(2)
+	s.gate().stops(c, "time limit", func(_ *running, job string) error {
+		return c.On("scontrol", "update", "jobid="+job, "endtime=now").Run()
+	}, `job N is TIMEOUT \(TimeLimit\)`)
 }
 
 // A client that is ended by a signal to all of the job is named, with its host and the job.
 func TestSlurmSignal(t *testing.T) {
-	if !*allOnSlurm {
-		t.Skip("SKIPPED LOUDLY: a client that Slurm signals; say -slurm")
-	}
 	s := newStage(t)
 	c := s.cluster(2)
-	s.file("p.yaml", paced("fail", "1h"))
-	p := s.start(nil, "run", "p.yaml", "--launch", "slurm", "--nodes", "2", "--json", "--out", "r")
-	job := s.underway(c, p, "r")
-	require.NoError(t, c.On("scancel", "--verbose", "--signal=TERM", job).Run())
+	p, job := s.gate().begin(c, "r")
+	require.NoError(t, c.On("scancel", "--signal=TERM", job).Run())
 	e := p.wait()
 	require.Equal(t, 1, e.status)
 	require.Regexp(t, `client "[abcd]" was lost \(on host n[12]: `, e.outcome(t).Error)
@@ -118,23 +178,16 @@ func hostOf(c *testcluster.Cluster, hosts int, command string) (host, pid int) {
 // A job is put back into the queue, as it is preempted or the host of metasim is lost, whose processes go on there. The job begins again, and the run goes on:
 // its old copy is kept out by the lock of the journal until it has ended.
 func TestSlurmRequeue(t *testing.T) {
-	if !*allOnSlurm {
-		t.Skip("SKIPPED LOUDLY: a job that is put back into the queue takes a minute; say -slurm")
-	}
+	t.Parallel()
 	for _, cause := range []string{"requeued", "preempted", "host lost"} {
 		t.Run(cause, func(t *testing.T) {
 			s := newStage(t)
-			s.file("f.yaml", strings.Replace(paced("fail", "20s"), "rate: 1", "rate: 0", 1))
-			s.file("p.yaml", paced("fail", "20s"))
-			here := s.metasim("run", "f.yaml", "--json").outcome(t)
+			g := s.gate()
 			c := s.cluster(3)
 			out := filepath.Join(s.dir, "out.json")
-			job := s.sbatch(c, fmt.Sprintf("exec %s run p.yaml --launch slurm --json --out r -v >'%s'", testprogram.Shipped(t), out), "--requeue", "--nodes=2", "--ntasks-per-node=1")
-			require.Eventually(t, func() bool {
-				_, err := os.Stat(filepath.Join(s.dir, "r", "clients", "d.stdout"))
-				return err == nil && joined(t, filepath.Join(s.dir, "r")) == 4
-			}, patience/2, 100*time.Millisecond)
-			host, old := hostOf(c, 3, "run p.yaml")
+			job := s.sbatch(c, fmt.Sprintf("exec %s run %s --launch slurm --json --out r -v >'%s'", testprogram.Shipped(t), g.file, out), "--requeue", "--nodes=2", "--ntasks-per-node=1")
+			g.stands(nil)
+			host, old := hostOf(c, 3, "run "+g.file)
 			require.NotZero(t, old)
 			switch cause {
 			case "requeued":
@@ -143,18 +196,28 @@ func TestSlurmRequeue(t *testing.T) {
 				require.NoError(t, c.On("srun", "--partition=urgent", "--nodes=3", "--exclusive", "true").Run())
 			default:
 				c.Lose(host)
+				require.NoError(t, c.On("scontrol", "update", "nodename="+testcluster.Host(host), "state=down", "reason=lost").Run()) // Slurm sees it itself, half a minute later
 			}
+			opened := false
 			require.Eventually(t, func() bool {
-				state, err := c.On("scontrol", "--oneliner", "show", "job", job).Output()
-				return err == nil && regexp.MustCompile(`JobState=(COMPLETED|FAILED) .* Restarts=1 `).Match(state)
-			}, 4*patience, 200*time.Millisecond)
+				text, err := c.On("scontrol", "--oneliner", "show", "job", job).Output()
+				state := regexp.MustCompile(`JobState=(\w+) .* Restarts=1 `).FindStringSubmatch(string(text))
+				switch {
+				case err != nil || state == nil:
+					return false
+				case state[1] == "PENDING": // until the credentials of its steps before have expired, for two minutes
+					_ = c.On("scontrol", "update", "jobid="+job, "starttime=now").Run() // it may begin just now
+				case state[1] == "RUNNING" && !opened:
+					opened = true
+					g.open()
+				}
+				return opened && (state[1] == "COMPLETED" || state[1] == "FAILED")
+			}, slurmPatience, 100*time.Millisecond)
 			text, err := os.ReadFile(out)
 			require.NoError(t, err)
-			said, err := os.ReadFile(filepath.Join(s.dir, "job.out"))
-			require.NoError(t, err)
-			t.Logf("%s", said)
+			said := string(s.read("job.out"))
 			e := ending{out: string(text)}
-			require.Equal(t, here.Digests, e.outcome(t).Digests, "%s", said)
+			require.Equal(t, g.want, e.outcome(t).Digests, "%s", said)
 			require.Zero(t, s.metasim("replay", "r").status)
 			c.Empty()
 		})
@@ -163,38 +226,32 @@ func TestSlurmRequeue(t *testing.T) {
 
 // What is left of an earlier life of a run, on a host that nobody could reach, is not let in when it can be reached again.
 func TestSlurmOldCopy(t *testing.T) {
-	if !*allOnSlurm {
-		t.Skip("SKIPPED LOUDLY: an old copy of a run takes half a minute; say -slurm")
-	}
 	s := newStage(t)
-	const outside = "  - {name: e, external: true}\n"
-	text := strings.Replace(strings.Replace(paced("fail", "20s"), "links:", outside+"links:", 1), "peer_timeout: 3s", "peer_timeout: 1m", 1)
-	s.file("p.yaml", text)
-	s.file("f.yaml", strings.Replace(text, outside, "  - {name: e, model: sink, with: {channels: [C]}}\n", 1))
-	here := s.metasim("run", "f.yaml", "--json", "--set", "rate=0").outcome(t)
+	g := s.gate("links:", "  - {name: e, external: true}\nlinks:", "peer_timeout: 3s", "peer_timeout: 2m")
 	c := s.cluster(3)
-	p := s.start(nil, "run", "p.yaml", "--launch", "slurm", "--nodes", "2", "--json", "--out", "r", "--ready-file", "ready")
+	p := s.start(nil, "run", g.file, "--launch", "slurm", "--nodes", "2", "--json", "--out", "r", "--ready-file", "ready")
 	url := p.readyURL(filepath.Join(s.dir, "ready"))
-	join := func(url string) *running {
-		tokens := string(s.read("r/tokens"))
-		return s.start([]string{"METASIM_SERVER=" + url, "METASIM_CLIENT=e", "METASIM_TOKEN=" + strings.Fields(tokens)[1]}, "client", "sink", "--with", "channels=[C]")
-	}
-	stranger := join(url)
-	require.Eventually(t, func() bool { return joined(t, filepath.Join(s.dir, "r")) == 5 }, patience/2, 50*time.Millisecond)
+	tokens := string(s.read("r/tokens"))
+	stranger := s.start([]string{"METASIM_SERVER=" + url, "METASIM_CLIENT=e", "METASIM_TOKEN=" + strings.Fields(tokens)[1]}, "client", "sink", "--with", "channels=[C]")
+	g.stands(p)
 	old := relayOf(c, 2)
 	require.NotZero(t, old)
 	c.Lose(2)
 	require.NoError(t, p.cmd.Process.Kill())
 	require.Equal(t, -1, p.wait().status)
 	resumed := s.start(nil, "resume", "r", "--json", "-v")
-	require.Eventually(t, func() bool { return relayOf(c, 3) != 0 }, patience/2, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return relayOf(c, 3) != 0 }, slurmPatience/2, 20*time.Millisecond, "%s", resumed.err.String())
 	c.Reconnect(2)
 	require.Equal(t, old, relayOf(c, 2), "the old copy goes on")
+	g.open()
 	e := resumed.wait()
 	require.Zero(t, e.status, e.err)
-	require.Equal(t, here.Digests, e.outcome(t).Digests)
+	require.Equal(t, g.want, e.outcome(t).Digests)
 	require.Zero(t, stranger.wait().status, "it came back")
 	require.Contains(t, e.err, "came back\" client=e")
 	require.NotContains(t, e.err, "came back\" client=c")
+	for pid := range c.Processes(2) { // the old copy would end by itself after peer_timeout: TestSlurmFaults waits for that
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	}
 	c.Empty()
 }

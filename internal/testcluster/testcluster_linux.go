@@ -233,9 +233,13 @@ func (c *Cluster) Reconnect(i int) {
 	c.must(c.on(c.nodes[i-1], "ip", "link", "set", "eth0", "up"))
 }
 
-// Processes lists what runs on host i, from 1, beside Slurm: the number and the command line of each process.
+// Processes lists what runs on host i, from 1, beside Slurm: the number and the command line of each process. Host 0 is the one from which jobs are started.
 func (c *Cluster) Processes(i int) (found map[int]string) {
-	want, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", c.nodes[i-1]))
+	holder := c.head
+	if i > 0 {
+		holder = c.nodes[i-1]
+	}
+	want, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", holder))
 	require.NoError(c.t, err)
 	found = map[int]string{}
 	all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
@@ -244,7 +248,8 @@ func (c *Cluster) Processes(i int) (found map[int]string) {
 		at, _ := os.Readlink(filepath.Join(dir, "ns", "net")) // a process that has ended has none
 		b, _ := os.ReadFile(filepath.Join(dir, "cmdline"))    // likewise
 		line := strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
-		if at != want || line == "" || pid == c.nodes[i-1] || strings.Contains(strings.SplitN(line, " ", 2)[0], "slurm") {
+		program := filepath.Base(strings.SplitN(line, " ", 2)[0])
+		if at != want || line == "" || pid == holder || strings.HasPrefix(program, "slurm") || program == "munged" {
 			continue
 		}
 		found[pid] = line
@@ -252,21 +257,21 @@ func (c *Cluster) Processes(i int) (found map[int]string) {
 	return found
 }
 
-// Empty fails unless nothing runs on any host, and no job is left, or soon is not. Hosts that were lost are asked too.
+// Empty fails unless nothing runs on any host, and no job is left, or soon is not. Hosts that were lost are asked too, and the one from which jobs are started.
 func (c *Cluster) Empty() {
 	c.t.Helper()
 	left := ""
 	if assert.Eventually(c.t, func() bool {
 		left = ""
-		for i := range c.nodes {
-			for pid, line := range c.Processes(i + 1) {
-				left += fmt.Sprintf("\n%s: %d %s", Host(i+1), pid, line)
+		for i := range len(c.nodes) + 1 {
+			for pid, line := range c.Processes(i) {
+				left += fmt.Sprintf("\n%s: %d %s", Host(i), pid, line)
 			}
 		}
 		jobs, _ := c.On("squeue", "--noheader", "--states=PENDING,RUNNING,SUSPENDED").Output() // an empty list is what is wanted
 		left += string(jobs)
 		return left == ""
-	}, time.Minute, 50*time.Millisecond) {
+	}, 3*time.Minute, 50*time.Millisecond) {
 		return
 	}
 	require.Empty(c.t, left, "something is left")
