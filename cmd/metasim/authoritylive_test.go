@@ -137,21 +137,11 @@ func (w *liveWorld) account(home, name string) (token string) {
 }
 
 func (s *homedServer) run() {
-	args := []string{"authority", "simserver", "--name", s.name, "--data", s.name, "--home", s.home + "=" + s.home + ".url", "--home-token-file", s.name + ".token"}
+	flags := []string{"--home", s.home + "=" + s.home + ".url", "--home-token-file", s.name + ".token"}
 	for _, e := range s.own {
-		args = append(args, "--own", e)
+		flags = append(flags, "--own", e)
 	}
-	s.cmd = exec.Command(s.program, append(args, s.more...)...)
-	s.cmd.Dir, s.cmd.Stderr = s.dir, os.Stderr
-	s.cmd.Env = append(os.Environ(), "METASIM_TOKEN=sesame")
-	s.out = &written{}
-	s.cmd.Stdout = s.out
-	var err error
-	s.in, err = s.cmd.StdinPipe()
-	require.NoError(s, err)
-	require.NoError(s, s.cmd.Start())
-	cmd := s.cmd
-	s.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // it may have ended
+	s.begin(append(flags, s.more...)...)
 }
 
 // total counts what the servers own, and fails where two own one.

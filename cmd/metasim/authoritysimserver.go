@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -163,8 +162,8 @@ func (a *authoritySimserver) carryOut(cmd *cobra.Command, std streams) error {
 			}
 		}
 	})
-	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
-		err = cause
+	if err == nil && cmd.Context().Err() == nil { // no signal has ended it
+		err = context.Cause(ctx)
 	}
 	return failed(err)
 }

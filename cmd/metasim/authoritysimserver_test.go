@@ -31,7 +31,13 @@ type liveServer struct {
 
 func (l *liveServer) run() {
 	l.Helper()
-	l.cmd = exec.Command(l.program, "authority", "simserver", "--name", l.name, "--data", l.name, "--ready-file", l.name+".url", "--peer", l.other+"="+l.other+".url", "--own", "ball-"+l.name, "--retry", "50ms")
+	l.begin("--ready-file", l.name+".url", "--peer", l.other+"="+l.other+".url", "--own", "ball-"+l.name, "--retry", "50ms")
+}
+
+// begin starts the process, with more flags than who it is.
+func (l *liveServer) begin(flags ...string) {
+	l.Helper()
+	l.cmd = exec.Command(l.program, append([]string{"authority", "simserver", "--name", l.name, "--data", l.name}, flags...)...)
 	l.cmd.Dir, l.cmd.Stderr = l.dir, os.Stderr
 	l.cmd.Env = append(os.Environ(), "METASIM_TOKEN=sesame")
 	l.out = &written{}
