@@ -21,7 +21,7 @@ func TestFollowerDemoOnAPage(t *testing.T) {
 	s := raced(t)
 	p := s.start(nil, "follower", "demo", "--http", "127.0.0.1:0", "--frames", "100000", "--frame-rate", "15")
 	address := regexp.MustCompile(`live: (http://\S+/)wall/#token=\S+`)
-	require.Eventually(t, func() bool { return address.MatchString(p.err.String()) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return address.MatchString(p.err.String()) }, patience, 10*time.Millisecond)
 	b.Show(1000, 1150, false)
 	found := address.FindStringSubmatch(p.err.String())
 	b.Goto(found[0][len("live: "):])

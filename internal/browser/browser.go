@@ -37,7 +37,7 @@ type Browser struct {
 }
 
 // patience is how long the browser may take for anything: on a machine that does something else besides.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // Open starts a browser with an empty page. It ends with the test.
 func Open(t testing.TB) *Browser {
