@@ -169,7 +169,7 @@ func parse(t *testing.T, text string) *scenarios.Scenario {
 // fails runs a scenario that is to begin and then fail.
 func fails(t *testing.T, ctx context.Context, sc *scenarios.Scenario, o run.Options) *run.Outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	out, err := run.Scenario(ctx, sc, o)
 	require.NoError(t, err)
@@ -195,7 +195,7 @@ func manifest(t *testing.T, path string) *journal.Manifest {
 // carryOut runs a scenario that is to go well.
 func carryOut(t *testing.T, sc *scenarios.Scenario, o run.Options) *run.Outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute) // on a busy machine
 	defer cancel()
 	out, err := run.Scenario(ctx, sc, o)
 	require.NoError(t, err)

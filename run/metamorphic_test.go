@@ -92,7 +92,7 @@ func same(t *testing.T, want, got *run.Outcome, how string) {
 	require.Len(t, got.Clients, len(want.Clients))
 	for i, w := range want.Clients {
 		g := got.Clients[i]
-		g.Grants, g.BusyS, g.BlockedS, g.Traffic = w.Grants, w.BusyS, w.BlockedS, w.Traffic // these may
+		g.Grants, g.BusyS, g.BlockedS, g.HeldS, g.Traffic = w.Grants, w.BusyS, w.BlockedS, w.HeldS, w.Traffic // these may
 		require.Equal(t, w, g, how)
 	}
 }

@@ -129,7 +129,7 @@ func resume(t *testing.T, dir string) *run.Outcome {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	out, err := run.Resume(ctx, recorded(t, dir), run.Options{Self: []string{self}})
 	require.NoError(t, err)
