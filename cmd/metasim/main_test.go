@@ -66,7 +66,7 @@ type ending struct {
 }
 
 // patience is how long any of these programs may take, where its test says nothing else: a hang is a failure, with what was said until then.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // metasim runs metasim to its end, and sees that it leaves no temporary file.
 func (s *stage) metasim(args ...string) ending {
