@@ -63,7 +63,8 @@ func (n *nest) of(i int) *network {
 	return n.outer
 }
 
-// A gateOutput takes what a run has for the clients of a gateway. That hears effects instead, so only the start of the run is new to it.
+// A gateOutput takes the packets that a run sends to the clients of a gateway. The gateway learns all but the start of the run from its effects, so
+// gateOutput reports the start and drops the rest.
 type gateOutput struct{ started func() }
 
 // Put takes a packet of the server.

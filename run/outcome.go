@@ -92,7 +92,7 @@ func exit(c server.ClientResult, err error) string {
 // fail makes a run that went well one that failed.
 func (o *Outcome) fail(err error) { o.OK, o.Err, o.Error = false, err, err.Error() }
 
-// nameHosts names the hosts of the clients that the error of a run names, where it does not.
+// nameHosts adds to the error of a run on which hosts the clients are that made it fail. A host that the error names already is not added again.
 func (o *Outcome) nameHosts(of func(client string) string) {
 	const most = 8
 	var more []string

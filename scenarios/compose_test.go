@@ -19,7 +19,7 @@ func TestAComposedScenarioIsPinned(t *testing.T) {
 	golden.Equal(t, "testdata/good/plant.json", resolved(t, load(t, "testdata/good/plant.metasim.yaml"))+"\n")
 }
 
-// cellsByHand is cells.metasim.yaml as a person would write it without scenarios inside.
+// cellsByHand is the same scenario as cells.metasim.yaml, written as one plain file with full names.
 const cellsByHand = `
 name: cells
 seed: 7

@@ -11,8 +11,8 @@ import (
 	"metasim/metasim"
 )
 
-// Servers with homeservers sign and encrypt what they say to each other. A server makes a key each time that it begins, and registers it: so what was sealed
-// before it died opens for nobody any more, and what another sealed before that one died is of a key that is not that server's any more.
+// Servers with homeservers sign and encrypt what they say to each other. A server makes a new key each time it starts, and registers it with its
+// homeserver. After a restart, nobody can open what was sealed for the old key, and a message signed with the old key is refused.
 
 // skew is how far the clocks of two servers may be apart.
 const skew = metasim.Time(5 * time.Minute)

@@ -120,7 +120,7 @@ func TestLargePayloadsTravelInOneFile(t *testing.T) {
 	}
 }
 
-// copiedAtMost is more than the part of a payload that is sent before the rest.
+// copiedAtMost is an upper bound, in bytes, for the first part of a large payload: that part is sent in the stream, the rest in a file.
 const copiedAtMost = 64 << 10
 
 // Memory in whose place a file was is memory as any other afterwards, and no descriptor is left.

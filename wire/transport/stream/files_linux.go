@@ -15,7 +15,7 @@ import (
 	"metasim/wire"
 )
 
-// MemoryFile makes a file that is in memory, has no name and can be sealed. Where the system has none, its error is errors.ErrUnsupported.
+// MemoryFile makes a file in memory. It has no name, and it can be sealed. On a system without such files the error is errors.ErrUnsupported.
 func MemoryFile(name string) (*os.File, error) {
 	// It cannot be executed; kernels before 6.3 do not know that flag.
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
