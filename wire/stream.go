@@ -37,6 +37,7 @@ type Reader struct {
 	ahead   []byte // the part of buf that was read and is not decoded yet
 	full    bool   // the last read filled buf
 	few     int    // how many reads in a row left three quarters of buf empty
+	broken  error  // of a read of Ready: the next Read returns it
 	large   []byte // memory for the next frame that does not fit buf; nil if a payload keeps the last one
 	largest int    // bytes of the largest such frame so far
 
@@ -141,8 +142,12 @@ func (r *Reader) Ready(try io.Reader) bool {
 		r.from = try
 		err := r.await(len(r.ahead) + 1)
 		r.from = from
+		if errors.Is(err, io.ErrNoProgress) {
+			return false
+		}
 		if err != nil {
-			return !errors.Is(err, io.ErrNoProgress) // a Read will return any other error again
+			r.broken = err // a stream says it once
+			return true
 		}
 	}
 }
@@ -152,6 +157,9 @@ func (r *Reader) await(n int) error {
 	have := len(r.ahead)
 	if have >= n {
 		return nil
+	}
+	if r.broken != nil {
+		return r.broken
 	}
 	size := max(len(r.buf), minAhead)
 	if r.few >= fewReads && size > minAhead {

@@ -25,6 +25,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -355,6 +356,7 @@ typedef struct wire {
     uint8_t *map;
     uint32_t ring;          /* bytes of each ring of map */
     uint32_t written, read; /* this side's index of the ring to the server, and of that from it */
+    int vain, sleeps;       /* the count of polls in vain, less those that paid; reads from now on that do not poll */
 } wire;
 
 struct metasim_client {
@@ -849,28 +851,98 @@ static bool readable(metasim_client *c)
     }
 }
 
-/* Reads from shared memory: see read_some. What was written before the end of the peer is read first. */
-static size_t read_shared(metasim_client *c, uint8_t *to, bool wait)
+static bool nothing_came(ssize_t n) { return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK); }
+
+/* Reads what has come, without waiting. Returns how much; 0 at the end of a socket; -1 and errno otherwise, which is EAGAIN if nothing has come, and EPROTO if the ring of the
+ * server cannot be. */
+static ssize_t read_now(metasim_client *c, uint8_t *to)
+{
+    ssize_t n;
+    if (c->wire.map != NULL) {
+        n = take_shared(&c->wire, to, READ);
+        errno = n < 0 ? EPROTO : EAGAIN;
+        return n == 0 ? -1 : n;
+    }
+    do
+        n = recv(c->wire.socket, to, READ, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+enum {
+    POLL_LIMIT = 100000, /* nanoseconds: what a sleep costs where processors go idle, on a virtual machine */
+    STOLEN = 10 * POLL_LIMIT, /* what a poll takes where a yield gave the processor to somebody who computes */
+    LATE_VAIN = 2,            /* a poll in vain counts for so many of those that pay, as it costs more than they save */
+    STOLEN_VAIN = 4,
+    MOST_VAIN = 10 /* the count from which on one read in 2^MOST_VAIN polls */
+};
+
+/* Polls before a read sleeps, for as long as a sleep and its wake-up cost: the server of a lock step answers sooner. One that takes longer is soon polled only now and then.
+ * Each look is followed by a yield: the server may need this very processor. Where others had it for long, a sleeper would have had it back sooner. Returns what read_now does. */
+static ssize_t poll_soon(metasim_client *c, uint8_t *to)
+{
+    wire *w = &c->wire;
+    int64_t begun;
+    if (w->sleeps > 0) {
+        w->sleeps--;
+        errno = EAGAIN;
+        return -1;
+    }
+    begun = clock_now(CLOCK_MONOTONIC);
+    for (;;) {
+        ssize_t n = read_now(c, to);
+        int64_t took = clock_now(CLOCK_MONOTONIC) - begun;
+        if (!nothing_came(n) || took > POLL_LIMIT) {
+            if (took <= POLL_LIMIT)
+                w->vain -= w->vain > 0;
+            else
+                w->vain += took >= STOLEN ? STOLEN_VAIN : LATE_VAIN;
+            if (w->vain > MOST_VAIN)
+                w->vain = MOST_VAIN;
+            w->sleeps = w->vain > 0 ? (1 << w->vain) - 2 : 0;
+            return n;
+        }
+        sched_yield(); /* which cannot fail */
+    }
+}
+
+/* Takes what a read has returned: see read_now. Returns how many bytes came. */
+static size_t taken(metasim_client *c, ssize_t n)
+{
+    if (n > 0) {
+        c->in.size += (size_t)n;
+        return (size_t)n;
+    }
+    if (nothing_came(n))
+        return 0;
+    if (c->wire.map != NULL && n < 0)
+        finish(c, METASIM_PROTOCOL_ERROR, "client \"%s\": the server's ring of shared memory cannot be; let nobody else write to the memory", c->name);
+    else
+        lost_to(c, n == 0 ? 0 : errno);
+    return 0;
+}
+
+/* Waits for shared memory, and reads it: see read_now. What was written before the end of the peer is read first. */
+static ssize_t await_shared(metasim_client *c, uint8_t *to)
 {
     uint32_t *reader = word_of(&c->wire, 1, READER);
-    long n = take_shared(&c->wire, to, READ);
-    while (n == 0 && wait && time_left(c) != 0) {
+    ssize_t n = read_now(c, to);
+    while (nothing_came(n) && time_left(c) != 0) {
         bool gone = is_gone(&c->wire);
-        n = take_shared(&c->wire, to, READ);
-        if (n == 0 && gone)
-            return lost_to(c, 0), 0;
-        if (n == 0) { /* say that this side sleeps, look once more, and sleep */
+        n = read_now(c, to);
+        if (nothing_came(n) && gone)
+            return 0;
+        if (nothing_came(n)) { /* say that this side sleeps, look once more, and sleep */
             __atomic_store_n(reader, 1, __ATOMIC_SEQ_CST);
-            n = take_shared(&c->wire, to, READ);
-            if (n == 0)
+            n = read_now(c, to);
+            if (nothing_came(n)) {
                 sleep_on(reader);
+                errno = EAGAIN;
+            }
             __atomic_store_n(reader, 0, __ATOMIC_SEQ_CST);
         }
     }
-    if (n < 0)
-        return finish(c, METASIM_PROTOCOL_ERROR, "client \"%s\": the server's ring of shared memory cannot be; let nobody else write to the memory", c->name), 0;
-    c->in.size += (size_t)n;
-    return (size_t)n;
+    return n;
 }
 
 /* Reads what has come, and waits for something if wait says so. Returns how many bytes came. After the end of the connection, and
@@ -878,27 +950,23 @@ static size_t read_shared(metasim_client *c, uint8_t *to, bool wait)
 static size_t read_some(metasim_client *c, bool wait)
 {
     uint8_t *to = make_room(c, READ);
+    ssize_t n;
     if (to == NULL) {
         finish(c, METASIM_NO_MEMORY, "%s", NO_MEMORY);
         return 0;
     }
     c->unread = 0;
-    if (c->wire.map == NULL) {
-        ssize_t n;
-        if (wait && c->deadline != 0 && !readable(c))
-            return 0;
-        do
-            n = recv(c->wire.socket, to, READ, wait ? 0 : MSG_DONTWAIT);
-        while (n < 0 && errno == EINTR);
-        if (n > 0) {
-            c->in.size += (size_t)n;
-            return (size_t)n;
-        }
-        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK))
-            lost_to(c, n == 0 ? 0 : errno);
+    n = wait ? poll_soon(c, to) : read_now(c, to);
+    if (!wait || !nothing_came(n))
+        return taken(c, n);
+    if (c->wire.map != NULL)
+        return taken(c, await_shared(c, to));
+    if (c->deadline != 0 && !readable(c))
         return 0;
-    }
-    return read_shared(c, to, wait);
+    do
+        n = recv(c->wire.socket, to, READ, 0);
+    while (n < 0 && errno == EINTR);
+    return taken(c, n);
 }
 
 static metasim_code hear(metasim_client *c, bool wait); /* reads what has come, and takes it in */
@@ -2164,6 +2232,12 @@ static metasim_code mistaken(metasim_client *c)
         c->mistake_text = copy_text(metasim_error(c), strlen(metasim_error(c)));
     }
     return c->code;
+}
+
+metasim_code metasim_mistake(metasim_client *c, const char *sentence)
+{
+    failed(c, METASIM_MISTAKE, "client \"%s\": %s", c->name, sentence);
+    return c->joined ? METASIM_MISTAKE : mistaken(c);
 }
 
 /* Adds a name to a list of declared names. size is what the list takes so far. */

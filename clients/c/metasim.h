@@ -174,6 +174,10 @@ metasim_code metasim_leave(metasim_client *client);
  * says otherwise. Later calls fail with METASIM_MISTAKE. */
 metasim_code metasim_fail(metasim_client *client, const char *reason);
 
+/* metasim_mistake is for libraries over a client, such as metasim_follower: one of their functions was called wrongly. It returns METASIM_MISTAKE, and metasim_error has
+ * the name of the client and this sentence. Before metasim_join that fails with it too, if it is the first mistake. */
+metasim_code metasim_mistake(metasim_client *client, const char *sentence);
+
 /* A handler is called with the pointer that was given with it. A message is NULL for a timer. What it returns, if it is not METASIM_OK,
  * ends metasim_run. */
 typedef metasim_code (*metasim_handler)(metasim_client *client, const metasim_message *message, void *user);

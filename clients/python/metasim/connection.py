@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import select
 import socket
 import time
@@ -16,6 +17,18 @@ from .wire import Buffer, Malformed, Packet
 
 READ = 1 << 16
 AT_ONCE = int(socket.MSG_DONTWAIT)
+
+POLL_LIMIT = 100_000
+"""Nanoseconds for which a read polls before it sleeps: what a sleep costs where processors go idle, on a virtual machine."""
+
+STOLEN = 10 * POLL_LIMIT
+"""Nanoseconds that a poll takes where a yield gave the processor to somebody who computes: a sleeper would have had it back sooner."""
+
+LATE_VAIN, STOLEN_VAIN = 2, 4
+"""For how many polls that pay one in vain counts: it costs more than they save."""
+
+MOST_VAIN = 10
+"""The count from which on one read in 2**MOST_VAIN polls."""
 
 
 class Socket:
@@ -52,6 +65,35 @@ class Socket:
         self.socket.close()
 
 
+class Poller:
+    """Polls before a read sleeps, for as long as a sleep and its wake-up cost: the server of a lock step answers sooner. One that takes longer is
+    soon polled only now and then."""
+
+    def __init__(self) -> None:
+        self.vain = 0  # the count of polls in vain, less those that paid
+        self.sleeps = 0  # reads from now on that do not poll
+        self.give_way = getattr(os, "sched_yield", None)
+
+    def recv(self, stream: Union[Socket, Rings]) -> Optional[bytes]:
+        """Reads what comes soon: None for nothing."""
+        if self.sleeps > 0 or self.give_way is None:
+            self.sleeps -= 1
+            return None
+        begun = time.monotonic_ns()
+        while True:
+            got = stream.recv(READ, False)
+            took = time.monotonic_ns() - begun
+            if got is not None or took > POLL_LIMIT:
+                break
+            self.give_way()  # the server may need this very processor
+        if took <= POLL_LIMIT:
+            self.vain = max(self.vain - 1, 0)
+        else:
+            self.vain = min(self.vain + (STOLEN_VAIN if took >= STOLEN else LATE_VAIN), MOST_VAIN)
+        self.sleeps = (1 << self.vain) - 2
+        return got
+
+
 def connect(url: str, client: str) -> Union[Socket, Rings]:
     u = urlsplit(url)
     try:
@@ -78,6 +120,7 @@ class Connection:
 
     def __init__(self, url: str, client: str, names: Dict[int, str]) -> None:
         self.stream = connect(url, client)
+        self.poller = Poller()
         self.rest = b""
         self.packets: List[Packet] = []  # that were read
         self.names = names  # of clients, as they are introduced
@@ -97,9 +140,13 @@ class Connection:
 
     def read(self, wait: bool, deadline: Optional[float] = None) -> None:
         """Reads what has come into packets, and waits for something if wait says so, at most until deadline. The end of the stream is an EOFError."""
-        if wait and (self.packets or deadline is not None and not self.stream.readable(deadline)):
+        if wait and self.packets:
             return  # a write has read them
-        got = self.stream.recv(READ, wait)
+        got = self.poller.recv(self.stream) if wait else None
+        if got is None:
+            if wait and deadline is not None and not self.stream.readable(deadline):
+                return
+            got = self.stream.recv(READ, wait)
         if got is None:
             return
         if not got:

@@ -17,15 +17,12 @@ import (
 // A conn is both rings as one stream.Stream, so that package stream can carry frames on it and close it. It needs no CloseWrite:
 // what was written stays in the memory that the peer has mapped.
 type conn struct {
-	socket   *net.UnixConn // carries nothing after the greeting; its end tells that the peer closed or died
-	peer     string
+	files    // their socket carries nothing else after the greeting; its end tells that the peer closed or died
 	spins    int
 	maxSleep time.Duration // the constant; tests of wake-ups make it an hour
 
-	reading  sync.Mutex // held by a Read
-	in       source
-	writing  sync.Mutex // held by a Write
-	out      sink
+	reading  sync.Mutex                // held by a Read
+	writing  sync.Mutex                // held by a Write
 	until    atomic.Pointer[time.Time] // of SetDeadline; nil: no deadline
 	answered atomic.Bool               // there was a Write after the last Read
 
@@ -45,24 +42,35 @@ const (
 	server role = false
 )
 
-func newConn(socket *net.UnixConn, m memory, size uint32, r role) *conn {
-	c := &conn{socket: socket, memory: m, peer: fmt.Sprintf("shm pid %d", stream.PeerPID(socket)), spins: defaultSpins(), maxSleep: maxSleep,
-		watched: make(chan struct{})}
+// takes is the word in which a side says that it takes files.
+func (m memory) takes(r role) *atomic.Uint32 {
+	if r == client {
+		return m.word(atTakes)
+	}
+	return m.word(atTakes + takesStride)
+}
+
+func newConn(socket *net.UnixConn, m memory, size uint32, r role, kept *stream.KeptFiles) *conn {
+	c := &conn{memory: m, spins: defaultSpins(), maxSleep: maxSleep, watched: make(chan struct{})}
+	c.files = files{socket: socket, peer: fmt.Sprintf("shm pid %d", stream.PeerPID(socket))}
 	in, out := rings(m, size, c.peer)
 	if r == client {
 		in, out = out, in
 	}
 	c.in.ring, c.out.ring = in, out
+	c.parts.Peer, c.parts.Kept = c.peer, kept
+	c.parts.Knows.Store(m.takes(!r).Load() == 1)
 	go c.watch()
 	return c
 }
 
-// watch waits for the end of the socket, which comes when the peer closes or dies. A peer that sends something there breaks
-// the protocol, and is treated as if it had closed.
+// watch takes the files that come over the socket, and waits for its end, which comes when the peer closes or dies. A peer that sends something else there,
+// or more files than it may, breaks the protocol, and is treated as if it had closed.
 func (c *conn) watch() {
 	defer close(c.watched)
-	var b [1]byte
-	_, _ = c.socket.Read(b[:]) // any result means the end
+	for c.receiveFile() == nil {
+		c.kick()
+	}
 	c.gone.Store(true)
 	c.kick()
 }
@@ -80,7 +88,7 @@ func (c *conn) kick() {
 	}
 }
 
-// Read waits for bytes and returns those that are there. What the peer wrote before it closed or died comes before io.EOF.
+// Read waits for bytes and returns those that are there; none where a file has come. What the peer wrote before it closed or died comes before io.EOF.
 //
 // To Go's scheduler a sleep on a futex is a system call, for which it reserves the processor a while. That is bad if
 // another goroutine was given the bytes of the last Read and now waits for this processor. So Read yields first, unless a
@@ -95,8 +103,11 @@ func (c *conn) Read(b []byte) (int, error) {
 		if err != nil || len(b) == 0 {
 			return 0, err
 		}
+		if c.parts.Next() {
+			return c.parts.Read(b)
+		}
 		gone := c.gone.Load() // before the look at the ring: when it is set, nothing more comes than that look finds
-		if n, err := c.in.take(b); n > 0 || err != nil {
+		if n, err := c.take(b); n > 0 || err != nil || c.parts.Next() {
 			c.answered.Store(false)
 			return n, err
 		}
@@ -116,6 +127,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.answered.Store(true)
 	w := wait{word: c.out.writer, spins: c.spins, maxSleep: c.maxSleep}
 	defer w.end()
+	apart := c.parts.Fits(len(b))
 	for done := 0; ; {
 		until, err := c.over()
 		if err == nil && c.gone.Load() {
@@ -124,7 +136,13 @@ func (c *conn) Write(b []byte) (int, error) {
 		if err != nil {
 			return done, err
 		}
-		n, err := c.out.put(b[done:])
+		n := 0
+		if apart {
+			n, apart, err = c.putFile(b, true)
+		}
+		if !apart && err == nil {
+			n, err = c.out.put(b[done:])
+		}
 		if done += n; done == len(b) || err != nil {
 			return done, err
 		}
@@ -145,11 +163,20 @@ func (c *conn) TryRead(b []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	gone := c.gone.Load() // before the look at the ring, as in Read
-	n, err := c.in.take(b)
-	if n == 0 && err == nil && gone {
+	n := 0
+	var err error
+	if !c.parts.Next() {
+		n, err = c.take(b)
+	}
+	switch {
+	case n > 0 || err != nil:
+		return n, err
+	case c.parts.Next():
+		return c.parts.Read(b)
+	case gone:
 		return 0, io.EOF
 	}
-	return n, err
+	return 0, nil
 }
 
 // TryWrite is Write without waiting: it writes as much as there is room for.
@@ -163,6 +190,10 @@ func (c *conn) TryWrite(b []byte) (int, error) {
 		return 0, syscall.EPIPE
 	}
 	c.answered.Store(true)
+	if c.parts.Fits(len(b)) { // it is left to a Write where it is in no file yet
+		n, _, err := c.putFile(b, false)
+		return n, err
+	}
 	return c.out.put(b)
 }
 
@@ -193,6 +224,7 @@ func (c *conn) Close() error {
 	defer c.writing.Unlock()
 	err := c.socket.Close()
 	<-c.watched
+	err = errors.Join(err, c.closeFiles())
 	c.kicking.Lock()
 	defer c.kicking.Unlock()
 	m := c.memory

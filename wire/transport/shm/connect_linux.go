@@ -83,7 +83,8 @@ type listener struct {
 	socket  net.Listener
 	url     string
 	arrived chan arrival
-	ctx     context.Context // ends with Close
+	kept    stream.KeptFiles // what clients have sent apart, and is sent on
+	ctx     context.Context  // ends with Close
 	cancel  context.CancelFunc
 	tasks   sync.WaitGroup // all goroutines
 }
@@ -116,7 +117,7 @@ func (l *listener) greet(socket *net.UnixConn) {
 	stop := context.AfterFunc(l.ctx, func() {
 		_ = socket.SetDeadline(time.Unix(1, 0)) // ends a greeting that waits; fails only if the socket is closed
 	})
-	c, err := take(socket)
+	c, err := take(socket, &l.kept)
 	stop()
 	if err != nil {
 		_ = socket.Close() // its error would not be reported anywhere
@@ -173,6 +174,7 @@ func offer(socket *net.UnixConn, size uint32) (*conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
+	m.takes(client).Store(1)
 	_, _, err = socket.WriteMsgUnix(greeting(size), unix.UnixRights(int(file.Fd())), nil)
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("send the memory: %w", err), m.unmap())
@@ -185,11 +187,11 @@ func offer(socket *net.UnixConn, size uint32) (*conn, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("wait for the server: %w", err), m.unmap())
 	}
-	return newConn(socket, m, size, client), nil
+	return newConn(socket, m, size, client, new(stream.KeptFiles)), nil
 }
 
 // take is the server's side of the greeting: it maps the memory that the client sends, and answers.
-func take(socket *net.UnixConn) (*conn, error) {
+func take(socket *net.UnixConn, kept *stream.KeptFiles) (*conn, error) {
 	if err := socket.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
@@ -201,13 +203,14 @@ func take(socket *net.UnixConn) (*conn, error) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
+	m.takes(server).Store(1)
 	if _, err = socket.Write(greeting(size)); err == nil {
 		err = socket.SetDeadline(time.Time{})
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.unmap())
 	}
-	return newConn(socket, m, size, server), nil
+	return newConn(socket, m, size, server, kept), nil
 }
 
 // receive reads a greeting and the one file that comes with it. It closes each file that it does not return.
@@ -217,7 +220,7 @@ func receive(socket *net.UnixConn) (*os.File, uint32, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	files, err := filesIn(rights[:oob])
+	files, err := stream.FilesIn(rights[:oob])
 	size, wrong := readGreeting(greeted[:n])
 	err = errors.Join(err, wrong)
 	if err == nil && len(files) != 1 {
@@ -230,25 +233,6 @@ func receive(socket *net.UnixConn) (*os.File, uint32, error) {
 		return nil, 0, err
 	}
 	return files[0], size, nil
-}
-
-// filesIn returns the files of a control message; the runtime has asked for close-on-exec.
-func filesIn(rights []byte) ([]*os.File, error) {
-	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil {
-		return nil, err
-	}
-	var files []*os.File
-	for _, m := range messages {
-		fds, err := unix.ParseUnixRights(&m)
-		if err != nil {
-			return files, err
-		}
-		for _, fd := range fds {
-			files = append(files, os.NewFile(uintptr(fd), "rings of a peer"))
-		}
-	}
-	return files, nil
 }
 
 const (

@@ -24,6 +24,8 @@ type ring struct {
 	head   *atomic.Uint32 // bytes read since the beginning, modulo 2^32; stored by the reader
 	reader *atomic.Uint32 // 1 while the reader sleeps, or is about to; a futex
 	writer *atomic.Uint32 // the same for the writer
+	files  *atomic.Uint32 // files sent since the beginning, modulo 2^32; stored by the writer
+	opened *atomic.Uint32 // files of these that the reader has opened; stored by the reader
 	data   []byte         // its length is a power of two
 	peer   string         // for errors
 }
@@ -31,17 +33,19 @@ type ring struct {
 // rings returns both rings of a memory: from the client to the server, and back.
 func rings(m memory, size uint32, peer string) (up, down ring) {
 	at := func(i int) ring {
-		word := func(offset int) *atomic.Uint32 {
-			return (*atomic.Uint32)(unsafe.Pointer(&m[i*ringStride+offset]))
-		}
+		word := func(offset int) *atomic.Uint32 { return m.word(i*ringStride + offset) }
 		begin := headerSize + i*int(size)
 		return ring{
 			tail: word(atTail), head: word(atHead), reader: word(atReader), writer: word(atWriter),
+			files: word(atFiles), opened: word(atOpened),
 			data: m[begin : begin+int(size) : begin+int(size)], peer: peer,
 		}
 	}
 	return at(0), at(1)
 }
+
+// word returns a word of the memory.
+func (m memory) word(offset int) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&m[offset])) }
 
 func (r *ring) size() uint32 { return uint32(len(r.data)) }
 
@@ -61,11 +65,12 @@ func (r *ring) used(tail, head uint32) (uint32, error) {
 type source struct {
 	ring
 	next uint32 // the head; the word in shared memory is a copy
+	had  uint32 // how many files were opened, likewise
 }
 
-// take reads up to len(b) bytes without waiting, and returns how many.
-func (s *source) take(b []byte) (int, error) {
-	used, err := s.used(s.tail.Load(), s.next)
+// takeUntil reads up to len(b) bytes that were written before a tail, without waiting, and returns how many.
+func (s *source) takeUntil(b []byte, tail uint32) (int, error) {
+	used, err := s.used(tail, s.next)
 	if used == 0 || err != nil {
 		return 0, err
 	}
@@ -86,6 +91,7 @@ type sink struct {
 	ring
 	next uint32 // the tail; the word in shared memory is a copy
 	read uint32 // the head when it was last loaded: it is loaded again only when the ring seems to be full
+	sent uint32 // how many files were sent, as next
 }
 
 // put writes as much of b as there is room for, without waiting, and returns how much.
@@ -205,12 +211,16 @@ func wake(word *atomic.Uint32) {
 
 // The layout of the memory, as the package comment describes it.
 const (
-	headerSize = 4096 // before the bytes of the first ring: a page
-	ringStride = 512  // from the words of the first ring to those of the second
-	atTail     = 0    // the words of a ring; each has two cache lines to itself, as processors load them in pairs
-	atHead     = 128
-	atReader   = 256
-	atWriter   = 384
+	headerSize  = 4096 // before the bytes of the first ring: a page
+	ringStride  = 512  // from the words of the first ring to those of the second
+	atTail      = 0    // the words of a ring; each has two cache lines to itself, as processors load them in pairs
+	atHead      = 128
+	atReader    = 256
+	atWriter    = 384
+	atFiles     = 1024
+	atOpened    = 1152
+	atTakes     = 2048 // whether the client takes files; then whether the server does
+	takesStride = 128
 
 	// ringSize is the size of each ring that a client makes: about the buffer of a unix socket in Linux, so that a writer
 	// may be as far ahead, and small enough that both rings fit into the cache of one core.

@@ -32,7 +32,7 @@ func TestEveryWrap(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, fits, put)
 				got := make([]byte, len(text))
-				took, err := in.take(got)
+				took, err := in.takeUntil(got, in.tail.Load())
 				require.NoError(t, err)
 				require.Equal(t, text[:fits], got[:took])
 			}
@@ -58,7 +58,7 @@ func TestRingIsQueue(t *testing.T) {
 				twin, next = append(twin, b[:n]...), next+byte(n)
 				continue
 			}
-			n, err := in.take(b)
+			n, err := in.takeUntil(b, in.tail.Load())
 			require.NoError(t, err)
 			require.Equal(t, min(len(b), len(twin)), n)
 			require.True(t, bytes.Equal(twin[:n], b[:n]))
@@ -75,7 +75,7 @@ func FuzzIndices(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at, tail, head uint32) {
 		_, in := testRing(64, at)
 		in.tail.Store(tail)
-		n, err := in.take(make([]byte, 100))
+		n, err := in.takeUntil(make([]byte, 100), in.tail.Load())
 		checkIndices(t, tail-at, int(tail-at), n, err)
 		out, _ := testRing(64, at)
 		out.head.Store(head)

@@ -2,17 +2,12 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
-	"runtime"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"metasim/wire"
 )
 
 // Much in one write travels apart between two of us: the writer puts it into a file in memory, seals that, and sends its descriptor beside one byte, which the reader
@@ -25,26 +20,19 @@ import (
 // A read ends where a descriptor comes: unix(7) promises that a read takes no byte behind the one with which a descriptor was sent. As that is a write of its own, its byte is
 // the last of the read.
 
-// leastApart is the size from which on a write travels apart. Below it a file costs more than it saves.
-const leastApart = 1 << 20
-
 // An apartSocket is a unix socket on which much travels apart. The collector closes a file that a closed one has not read.
 type apartSocket struct {
 	*net.UnixConn
 	plain  promptSocket
 	raw    syscall.RawConn
-	peer   string
-	kept   *keptFiles
+	parts  Parts
 	accept bool // this side has accepted: it answers
 
 	// Of the reader.
-	begun bool      // something has come
-	deaf  bool      // no descriptor comes: the peer has not begun with one
-	file  *partFile // what is next in the stream; nil: the socket is
-	into  []byte    // of a receive
-	got   received  //
-
-	knows atomic.Bool // the peer has said that it takes descriptors
+	begun bool     // something has come
+	deaf  bool     // no descriptor comes: the peer has not begun with one
+	into  []byte   // of a receive
+	got   received //
 
 	// Of the writer.
 	greeted bool // something was written
@@ -58,7 +46,7 @@ type received struct {
 }
 
 // apart returns a stream that sends much apart, where the peer does so too. Where this system cannot, it is the socket.
-func apart(c net.Conn, peer string, kept *keptFiles, accepted bool) Stream {
+func apart(c net.Conn, peer string, kept *KeptFiles, accepted bool) Stream {
 	socket, ok := c.(*net.UnixConn)
 	if !ok || greetingFile() == nil {
 		return c
@@ -67,20 +55,20 @@ func apart(c net.Conn, peer string, kept *keptFiles, accepted bool) Stream {
 	if err != nil {
 		return c
 	}
-	return &apartSocket{UnixConn: socket, raw: raw, peer: peer, kept: kept, accept: accepted,
+	return &apartSocket{UnixConn: socket, raw: raw, parts: Parts{Peer: peer, Kept: kept}, accept: accepted,
 		plain: promptSocket{in: newTransfer(raw.Read, syscall.Read), out: newTransfer(raw.Write, syscall.Write)}}
 }
 
 // Read returns no byte and no error where only a descriptor has come.
 func (s *apartSocket) Read(b []byte) (int, error) {
 	switch {
-	case s.file != nil:
-		return s.readFile(b)
+	case s.parts.Next():
+		return s.parts.Read(b)
 	case s.deaf:
 		return s.UnixConn.Read(b)
 	}
 	n, err := s.receive(b, true)
-	if n == 0 && err == nil && s.file == nil && len(b) > 0 {
+	if n == 0 && err == nil && !s.parts.Next() && len(b) > 0 {
 		return 0, io.EOF
 	}
 	return n, err
@@ -91,18 +79,18 @@ func (s *apartSocket) TryRead(b []byte) (int, error) {
 	if s.deaf {
 		return s.plain.TryRead(b)
 	}
-	if s.file == nil {
+	if !s.parts.Next() {
 		n, err := s.receive(b, false)
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
 			return 0, nil
 		case n > 0 || err != nil:
 			return n, err
-		case s.file == nil && len(b) > 0:
+		case !s.parts.Next() && len(b) > 0:
 			return 0, io.EOF
 		}
 	}
-	return s.readFile(b)
+	return s.parts.Read(b)
 }
 
 // receive reads from the socket, and takes the descriptor that came with the last byte. No byte and no error is the end, unless there is a file then.
@@ -136,82 +124,30 @@ func (s *apartSocket) receive(b []byte, wait bool) (int, error) {
 
 // take takes the descriptor that came with the last of n bytes.
 func (s *apartSocket) take(n int) (int, error) {
-	fds, err := descriptors(s.got.oob[:s.got.rights])
+	files, err := FilesIn(s.got.oob[:s.got.rights])
+	more := s.got.flags&unix.MSG_CTRUNC != 0
 	greets := !s.begun
 	s.begun = true
-	if err == nil && (len(fds) != 1 || s.got.flags&unix.MSG_CTRUNC != 0) {
-		err = s.refuse(fmt.Sprintf("%d descriptors at once", max(len(fds), 2)), "one comes at a time")
+	if err == nil && greets && len(files) == 1 && !more {
+		s.parts.Knows.Store(true)
+		return n, files[0].Close()
 	}
-	if err == nil && greets {
-		s.knows.Store(true)
-		return n, unix.Close(fds[0])
-	}
-	if err == nil {
-		s.file, err = openPart(fds[0])
-		if wrong := new(wrongFile); errors.As(err, &wrong) {
-			err = s.refuse(wrong.what, wrong.bound)
-		}
-	}
-	if err != nil {
-		for _, fd := range fds {
-			err = errors.Join(err, unix.Close(fd))
-		}
+	if err := errors.Join(err, s.parts.Take(files, more || err != nil)); err != nil {
 		return 0, err
 	}
 	return n - 1, nil
 }
 
-func (s *apartSocket) refuse(what, bound string) error {
-	return &wire.ProtocolError{Peer: s.peer, What: what, Bound: bound, Remedy: "send no descriptors, or as docs/protocol.md says"}
-}
+// Apart is for a wire.Reader.
+func (s *apartSocket) Apart() int { return s.parts.Apart() }
 
-// descriptors returns the descriptors of a control message.
-func descriptors(control []byte) (fds []int, err error) {
-	messages, err := unix.ParseSocketControlMessage(control)
-	for i := range messages {
-		more, wrong := unix.ParseUnixRights(&messages[i])
-		fds, err = append(fds, more...), errors.Join(err, wrong)
-	}
-	return fds, err
-}
-
-// readFile reads what has come apart.
-func (s *apartSocket) readFile(b []byte) (int, error) {
-	n, err := s.file.read(b)
-	if err == nil && s.file.left() == 0 {
-		err = s.file.close()
-		s.file = nil
-	}
-	return n, err
-}
-
-// Apart returns the size of what is next and comes apart, for a wire.Reader.
-func (s *apartSocket) Apart() int {
-	if s.file == nil || s.file.at > 0 {
-		return 0
-	}
-	return s.file.size
-}
-
-// TakeApart returns that behind a copy of head, likewise.
+// TakeApart is for a wire.Reader.
 func (s *apartSocket) TakeApart(head []byte, room int) ([]byte, error) {
-	f := s.file
-	s.file = nil
-	return s.kept.behind(head, f, room)
+	return s.parts.TakeApart(head, room)
 }
 
-// Copy returns a copy of what is to be sent, of which the part that a wire.Writer writes by itself is in a sealed file: so that is the only copy. Nil: it would not travel apart.
-func (s *apartSocket) Copy(parts [][]byte) []byte {
-	size := 0
-	for _, p := range parts {
-		size += len(p)
-	}
-	from := wire.Lent(size)
-	if size-from < leastApart || size > wire.MaxPayload || !s.knows.Load() {
-		return nil
-	}
-	return s.kept.copyOf(parts, from)
-}
+// Copy is for a wire.Copier.
+func (s *apartSocket) Copy(parts [][]byte) []byte { return s.parts.Copy(parts) }
 
 // Write waits until the socket has taken all of it.
 func (s *apartSocket) Write(b []byte) (int, error) {
@@ -219,8 +155,8 @@ func (s *apartSocket) Write(b []byte) (int, error) {
 	if n == len(b) || err != nil {
 		return n, err
 	}
-	if len(b) >= leastApart && s.knows.Load() {
-		if sent, err := s.sendApart(b); sent || err != nil {
+	if s.parts.Fits(len(b)) {
+		if sent, err := s.sendApart(b, true); sent || err != nil {
 			return len(b), err
 		}
 	}
@@ -234,23 +170,13 @@ func (s *apartSocket) TryWrite(b []byte) (int, error) {
 	if n > 0 || err != nil {
 		return n, err
 	}
-	if len(b) < leastApart || !s.knows.Load() {
+	if !s.parts.Fits(len(b)) {
 		return s.plain.TryWrite(b)
 	}
-	fd, known := s.kept.find(b)
-	if !known {
-		return 0, nil
-	}
-	_, err = s.sendWith(mark[:], fd, false)
-	runtime.KeepAlive(b) // with it the descriptor
-	switch {
-	case err == nil:
-		return len(b), nil
-	case errors.Is(err, syscall.EAGAIN), noMore(err):
-		return 0, nil
-	default:
+	if sent, err := s.sendApart(b, false); !sent || err != nil {
 		return 0, err
 	}
+	return len(b), nil
 }
 
 // mark is the byte beside which a descriptor travels.
@@ -261,7 +187,7 @@ func (s *apartSocket) greet(b []byte, wait bool) (int, error) {
 	if s.greeted || len(b) == 0 {
 		return 0, nil
 	}
-	if s.accept && !s.knows.Load() {
+	if s.accept && !s.parts.Knows.Load() {
 		s.greeted = true
 		return 0, nil
 	}
@@ -279,27 +205,13 @@ func (s *apartSocket) greet(b []byte, wait bool) (int, error) {
 	return 0, err
 }
 
-// sendApart sends bytes in a file. It reports false where this system does not let it: then they go as all others.
-func (s *apartSocket) sendApart(b []byte) (sent bool, err error) {
-	fd, known := s.kept.find(b)
-	if !known {
-		made, failed := makePart(b)
-		if failed != nil {
-			return false, nil
-		}
-		defer func() { err = errors.Join(err, made.Close()) }()
-		fd = int(made.Fd())
-	}
-	_, err = s.sendWith(mark[:], fd, true)
-	runtime.KeepAlive(b) // with it the descriptor
-	if noMore(err) {
-		return false, nil
-	}
-	return true, err
+// sendApart sends bytes in a file, if this system lets it.
+func (s *apartSocket) sendApart(b []byte, wait bool) (sent bool, err error) {
+	return s.parts.Send(b, wait, func(fd int) error {
+		_, err := s.sendWith(mark[:], fd, wait)
+		return err
+	})
 }
-
-// noMore reports whether the system refuses to send a descriptor: too many are on their way, or it is not allowed.
-func noMore(err error) bool { return errors.Is(err, unix.ETOOMANYREFS) || errors.Is(err, unix.EPERM) }
 
 // sendWith sends bytes, the first of them with a descriptor, and returns how many were sent.
 func (s *apartSocket) sendWith(b []byte, fd int, wait bool) (n int, err error) {

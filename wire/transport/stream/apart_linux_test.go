@@ -90,7 +90,7 @@ func collect(t *testing.T, done func() bool) {
 	require.Eventually(t, func() bool { runtime.GC(); return done() }, 20*time.Second, time.Millisecond)
 }
 
-func (k *keptFiles) used() int {
+func (k *KeptFiles) used() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.parts)
@@ -344,8 +344,8 @@ func TestPartsAreReadInPieces(t *testing.T) {
 	require.NoError(t, err)
 	in, err := l.Accept()
 	require.NoError(t, err)
-	writer, reader := apart(out, "reader", new(keptFiles), false).(*apartSocket), apart(in, "writer", new(keptFiles), true).(*apartSocket)
-	writer.knows.Store(true)
+	writer, reader := apart(out, "reader", new(KeptFiles), false).(*apartSocket), apart(in, "writer", new(KeptFiles), true).(*apartSocket)
+	writer.parts.Knows.Store(true)
 	b := payloadOf(large(1, leastApart+10))
 	for _, part := range [][]byte{[]byte("before"), b, []byte("behind"), b} {
 		n, err := writer.Write(part)

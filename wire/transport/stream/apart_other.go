@@ -4,8 +4,8 @@ package stream
 
 import "net"
 
-// keptFiles are for Linux.
-type keptFiles struct{}
+// KeptFiles are for Linux.
+type KeptFiles struct{}
 
 // apart returns the socket: this system has no memory that can be sealed.
-func apart(c net.Conn, _ string, _ *keptFiles, _ bool) Stream { return c }
+func apart(c net.Conn, _ string, _ *KeptFiles, _ bool) Stream { return c }

@@ -77,14 +77,15 @@ type wrongFile struct{ what, bound string }
 
 func (w *wrongFile) Error() string { return w.what + "; " + w.bound }
 
-// openPart looks at a descriptor that has come, and takes it over unless it fails. What it accepts cannot change any more, has all its memory, and nobody
+// openPart looks at a file that has come, and takes it over unless it fails. What it accepts cannot change any more, has all its memory, and nobody
 // waits who reads it: so no peer can have this side see two contents, die of SIGBUS, or hang.
-func openPart(fd int) (*partFile, error) {
-	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+func openPart(f *os.File) (*partFile, error) {
+	fd := int(f.Fd())
+	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
 	if err != nil || seals&partSeals != partSeals {
 		return nil, &wrongFile{"a descriptor of what is not sealed", "what comes apart is a file in memory that can be neither written nor resized"}
 	}
-	if mode, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE == unix.O_WRONLY {
+	if mode, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err != nil || mode&unix.O_ACCMODE == unix.O_WRONLY {
 		return nil, &wrongFile{"a descriptor of what cannot be read", "what comes apart is a file in memory that is open for reading"}
 	}
 	var info unix.Stat_t
@@ -100,7 +101,7 @@ func openPart(fd int) (*partFile, error) {
 	case info.Blocks*512 < info.Size:
 		return nil, &wrongFile{fmt.Sprintf("a file of %d bytes with %d in memory", info.Size, info.Blocks*512), "what comes apart has no holes"}
 	}
-	return &partFile{file: os.NewFile(uintptr(fd), "part of a stream"), size: int(info.Size)}, nil
+	return &partFile{file: f, size: int(info.Size)}, nil
 }
 
 func (f *partFile) left() int { return f.size - f.at }
@@ -116,18 +117,18 @@ func (f *partFile) read(b []byte) (int, error) {
 
 func (f *partFile) close() error { return f.file.Close() }
 
-// mostKept is how many files a keptFiles keeps. Each takes a descriptor and a few mappings.
+// mostKept is how many files a KeptFiles keeps. Each takes a descriptor and a few mappings.
 const mostKept = 128
 
-// keptFiles are the files whose bytes are in payloads of this process, for as long as these are used: so they can be sent on as they are.
-type keptFiles struct {
+// KeptFiles are the files whose bytes are in payloads of this process, for as long as these are used: so they can be sent on as they are.
+type KeptFiles struct {
 	mu    sync.Mutex
 	parts map[uintptr]*partFile // by the address of their first byte. A finalizer takes a file out before its memory is used again
 	lost  []unsafe.Pointer      // memory that is never given back, as nothing could be put in the place of its file
 }
 
 // find returns the descriptor of the file that has these bytes and no others. It is valid for as long as they are used.
-func (k *keptFiles) find(b []byte) (fd int, known bool) {
+func (k *KeptFiles) find(b []byte) (fd int, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f := k.parts[uintptr(unsafe.Pointer(unsafe.SliceData(b)))]
@@ -141,7 +142,7 @@ func (k *keptFiles) find(b []byte) (fd int, known bool) {
 //
 // The file is mapped in the place of memory of the Go heap. So it is the collector that knows for how long it is used, as with everything else, and before it
 // gives the memory to somebody else, a finalizer puts empty memory in its place. The mapping is private: who writes to it, which nobody may, writes to a copy.
-func (k *keptFiles) behind(head []byte, f *partFile, room int) ([]byte, error) {
+func (k *KeptFiles) behind(head []byte, f *partFile, room int) ([]byte, error) {
 	whole, mapped := k.mapBehind(head, f, room)
 	if mapped {
 		return whole, nil
@@ -152,7 +153,7 @@ func (k *keptFiles) behind(head []byte, f *partFile, room int) ([]byte, error) {
 }
 
 // copyOf returns a copy of parts, one behind the other, that is in a file from a byte on. Nil: this system has no room for one more.
-func (k *keptFiles) copyOf(parts [][]byte, from int) []byte {
+func (k *KeptFiles) copyOf(parts [][]byte, from int) []byte {
 	head, rest := make([]byte, 0, from), make([][]byte, 0, len(parts))
 	size := -from
 	for _, p := range parts {
@@ -177,7 +178,7 @@ func (k *keptFiles) copyOf(parts [][]byte, from int) []byte {
 }
 
 // mapBehind is behind for a file that can be mapped. If this one cannot, its place is memory as any other, and the caller still has the file.
-func (k *keptFiles) mapBehind(head []byte, f *partFile, room int) (whole []byte, mapped bool) {
+func (k *KeptFiles) mapBehind(head []byte, f *partFile, room int) (whole []byte, mapped bool) {
 	page := uintptr(os.Getpagesize())
 	length := roundUp(uintptr(f.size), page)
 	all := uncleared(len(head) + int(page+length) + room)
@@ -200,14 +201,14 @@ func (k *keptFiles) mapBehind(head []byte, f *partFile, room int) (whole []byte,
 }
 
 // full reports whether no more files are kept.
-func (k *keptFiles) full() bool {
+func (k *KeptFiles) full() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.parts) >= mostKept
 }
 
 // keep notes where the bytes of a file will be. It reports false if too many are kept.
-func (k *keptFiles) keep(at uintptr, f *partFile) bool {
+func (k *KeptFiles) keep(at uintptr, f *partFile) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.parts) >= mostKept {
@@ -221,7 +222,7 @@ func (k *keptFiles) keep(at uintptr, f *partFile) bool {
 }
 
 // giveBack ends the use of a file, which it returns, and makes its place memory as any other.
-func (k *keptFiles) giveBack(place unsafe.Pointer, length uintptr) *partFile {
+func (k *KeptFiles) giveBack(place unsafe.Pointer, length uintptr) *partFile {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	f := k.parts[uintptr(place)]

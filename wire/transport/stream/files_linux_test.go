@@ -17,7 +17,7 @@ import (
 )
 
 // inodes are the files that are kept.
-func (k *keptFiles) inodes(t *testing.T) (all []uint64) {
+func (k *KeptFiles) inodes(t *testing.T) (all []uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, f := range k.parts {
@@ -28,7 +28,7 @@ func (k *keptFiles) inodes(t *testing.T) (all []uint64) {
 	return all
 }
 
-func keptBy(c wire.Conn) *keptFiles { return c.(*promptConn).conn.stream.(*apartSocket).kept }
+func keptBy(c wire.Conn) *KeptFiles { return c.(*promptConn).conn.stream.(*apartSocket).parts.Kept }
 
 // A copy for a connection is in the file that its peer maps: it is the only one. The parts may be changed then.
 func TestACopyIsTheOnlyOne(t *testing.T) {
@@ -63,9 +63,9 @@ func TestNoPlaceForACopy(t *testing.T) {
 	require.Nil(t, places.Copy([][]byte{make([]byte, leastApart)}), "the most of it would be less than what travels apart")
 	require.Nil(t, places.Copy([][]byte{make([]byte, wire.MaxPayload), {1}}), "it can be no payload")
 	socket := clients[0].(*promptConn).conn.stream.(*apartSocket)
-	socket.knows.Store(false)
+	socket.parts.Knows.Store(false)
 	require.Nil(t, places.Copy([][]byte{make([]byte, 4<<20)}), "the peer takes no files")
-	socket.knows.Store(true)
+	socket.parts.Knows.Store(true)
 	var kept [][]byte
 	for range mostKept {
 		kept = append(kept, places.Copy([][]byte{make([]byte, 2<<20)}))
@@ -81,7 +81,7 @@ func TestAFileThatCannotBeMappedIsRead(t *testing.T) {
 	require.NoError(t, err)
 	want, err := os.ReadFile(f.Name())
 	require.NoError(t, err)
-	var k keptFiles
+	var k KeptFiles
 	got, err := k.behind([]byte("head "), &partFile{file: f, size: len(want)}, 100)
 	require.NoError(t, err)
 	require.Equal(t, "head "+string(want), string(got))

@@ -61,7 +61,7 @@ func listenUnix(rawURL string) (wire.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &listener{Listener: l, url: transport.PathURL("unix", path), kept: new(keptFiles)}, nil
+	return &listener{Listener: l, url: transport.PathURL("unix", path), kept: new(KeptFiles)}, nil
 }
 
 // ListenWithin listens over TCP. url makes the URL of the listener from its host and port, and within the stream within each
@@ -91,7 +91,7 @@ func dialer(network string, parse func(rawURL string) (string, error)) func(cont
 			return nil, err
 		}
 		if network == "unix" {
-			return New(apart(c, peerName(c), new(keptFiles), false), peerName(c)), nil
+			return New(apart(c, peerName(c), new(KeptFiles), false), peerName(c)), nil
 		}
 		return New(watchHost(c, transport.DefaultPeerTimeout), peerName(c)), nil
 	}
@@ -113,7 +113,7 @@ func Dial(ctx context.Context, network, address, rawURL string) (net.Conn, error
 type listener struct {
 	net.Listener
 	url  string
-	kept *keptFiles // what clients have sent apart, and is sent on
+	kept *KeptFiles // what clients have sent apart, and is sent on
 }
 
 func (l *listener) URL() string { return l.url }

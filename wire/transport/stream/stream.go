@@ -46,7 +46,9 @@ type Stream interface {
 func New(s Stream, peer string) wire.Conn {
 	c := &conn{stream: s, peer: peer, reader: wire.NewReader(s, peer), writer: wire.NewWriter(s, peer)}
 	if n := withoutWaiting(s); n != nil {
-		return &promptConn{conn: c, stream: n}
+		p := &promptConn{conn: c, stream: n, poller: newPoller()}
+		p.ready = func() bool { return c.closed.Load() || c.reader.Ready(tryReader{n}) }
+		return p
 	}
 	return c
 }
@@ -175,6 +177,16 @@ func (c *conn) Close() error {
 type promptConn struct {
 	*conn
 	stream nonblocking
+	ready  func() bool // a Read need not wait; it is called with reading held
+	poller poller      // guarded by reading
+}
+
+// Read polls before it sleeps, where that pays.
+func (c *promptConn) Read() ([]wire.Packet, error) {
+	c.reading.Lock()
+	c.poller.await(c.ready)
+	c.reading.Unlock()
+	return c.conn.Read()
 }
 
 // TryWriteFrames implements wire.Prompt.
@@ -199,12 +211,12 @@ func (c *promptConn) TryRead() ([]wire.Packet, error) {
 	if !c.reading.TryLock() {
 		return nil, nil
 	}
-	ready := c.closed.Load() || c.reader.Ready(tryReader{c.stream})
+	ready := c.ready()
 	c.reading.Unlock()
 	if !ready {
 		return nil, nil
 	}
-	return c.Read()
+	return c.conn.Read()
 }
 
 // A tryReader is a nonblocking stream as an io.Reader: io.ErrNoProgress if nothing is there.

@@ -1,0 +1,69 @@
+package stream
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// A Read that sleeps costs two switches of the processor, and the waking of a processor that went idle meanwhile: 5 to 100 µs, where the peer of a lock step answers after a
+// few. So a Read polls before it sleeps, for as long as a sleep costs: whatever the peer does, that takes at most twice the time of the better choice (A. R. Karlin et al.,
+// "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP 1991). A peer that takes longer is soon polled only now and then.
+const (
+	// pollLimit is for how long a Read polls: what a sleep costs where processors go idle, on a virtual machine.
+	pollLimit = 100 * time.Microsecond
+	// stolen is what a poll takes where a yield gave the processor to somebody who computes: a sleeper would have had it back as soon as the answer came.
+	stolen = 10 * pollLimit
+	// A poll in vain counts for lateVain, or stolenVain, of those that pay: it costs more than they save.
+	lateVain, stolenVain = 2, 4
+	// mostVain is the count from which on one Read in 2^mostVain polls.
+	mostVain = 10
+)
+
+// polling counts the Reads of this process that poll. They leave one processor to whoever has something to do.
+var polling atomic.Int32
+
+// A poller knows whether it pays to poll one connection.
+type poller struct {
+	now   func() time.Time
+	yield func() bool // lets others have this processor; false: this system cannot
+	vain  int         // the count of polls in vain, less those that paid
+	sleep int         // Reads from now on that do not poll
+}
+
+func newPoller() poller { return poller{now: time.Now, yield: yield} }
+
+// await calls ready until it reports that a Read need not sleep, or until that has taken as long as a sleep costs.
+func (p *poller) await(ready func() bool) {
+	if p.sleep > 0 {
+		p.sleep--
+		return
+	}
+	took := stolen
+	if polling.Add(1) < int32(runtime.GOMAXPROCS(0)) {
+		took = p.poll(ready)
+	}
+	polling.Add(-1)
+	switch {
+	case took >= stolen:
+		p.vain = min(p.vain+stolenVain, mostVain)
+	case took > pollLimit:
+		p.vain = min(p.vain+lateVain, mostVain)
+	default:
+		p.vain = max(p.vain-1, 0)
+	}
+	p.sleep = max(1<<p.vain-2, 0)
+}
+
+// poll returns how long it took until the peer answered, or pollLimit was over. Each look is followed by a yield: the peer may need this very processor.
+func (p *poller) poll(ready func() bool) time.Duration {
+	for begun := p.now(); ; {
+		came := ready()
+		if took := p.now().Sub(begun); came || took > pollLimit {
+			return took
+		}
+		if !p.yield() {
+			return stolen
+		}
+	}
+}
