@@ -124,6 +124,19 @@ clients:
 	}
 }
 
+// A role that there is not is refused where the node is declared, and the client that joins nevertheless says so too.
+func TestRolesInC(t *testing.T) {
+	t.Parallel()
+	said, err := exec.Command(compile(t, nil, "c/test/roles.c", "c/metasim_follower.c", object(t, nil))).CombinedOutput()
+	require.NoError(t, err, string(said))
+	want := ""
+	for _, role := range []int{3, -1, 1000} {
+		sentence := fmt.Sprintf("client \"node\": the role of a node is %d; use RS_FOLLOWER, RS_UNDERSTUDY or RS_CONTROLLER\n", role)
+		want += sentence + sentence
+	}
+	require.Equal(t, want, string(said))
+}
+
 // An await whose timeout ends is a matter of real time alone: it loses no frame, over sockets and over shared memory.
 func TestTimeoutsInOtherLanguages(t *testing.T) {
 	t.Parallel()

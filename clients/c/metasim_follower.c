@@ -1241,10 +1241,17 @@ static bool subscribes(metasim_client *c, const char *name)
 rs_node *rs_declare(metasim_client *client, const rs_options *options)
 {
     rs_options o;
-    rs_node *n = calloc(1, sizeof *n);
+    rs_node *n;
     memset(&o, 0, sizeof o);
     if (options != NULL)
         memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
+    if (o.role != RS_FOLLOWER && o.role != RS_UNDERSTUDY && o.role != RS_CONTROLLER) {
+        char said[120];
+        snprintf(said, sizeof said, "the role of a node is %d; use RS_FOLLOWER, RS_UNDERSTUDY or RS_CONTROLLER", (int)o.role);
+        metasim_mistake(client, said);
+        return NULL;
+    }
+    n = calloc(1, sizeof *n);
     if (n == NULL)
         return NULL;
     n->client = client;
