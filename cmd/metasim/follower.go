@@ -53,6 +53,7 @@ type shownByNode struct {
 	DataHash     string `json:"data_hash"`
 	DataBytes    uint64 `json:"data_bytes"`
 	Failed       bool   `json:"failed"`
+	cut          bool   // it was ended before it said anything of this
 }
 
 func newFollower(std streams) *cobra.Command {
@@ -157,6 +158,9 @@ func (f *followerDemo) run(cmd *cobra.Command, std streams) (*followerOutcome, e
 		return nil, failed(err)
 	}
 	out, err := followerOutcomeOf(done)
+	if out.Frames == 0 && f.wall != nil { // a run that was ended has no result of the director
+		out.Frames, out.Torn = f.wall.Counted()
+	}
 	if err == nil && f.live.HTTP == "" {
 		out.Pictures, err = f.writePictures(done.RunDir)
 	}
@@ -220,6 +224,7 @@ func followerOutcomeOf(done *run.Outcome) (*followerOutcome, error) {
 		if err := readResult(c.Result, &n); err != nil {
 			return out, err
 		}
+		n.cut = c.Exit != "left" && string(c.Result) == "{}"
 		out.Nodes = append(out.Nodes, n)
 	}
 	if out.OK && out.Stopped != "" {
@@ -289,6 +294,9 @@ func (o *followerOutcome) print(w io.Writer, f *followerDemo) {
 	for _, n := range o.Nodes {
 		role := fmt.Sprintf("%d of them computed, %d received", n.AsController, n.Frames-n.AsController)
 		switch {
+		case n.cut:
+			fmt.Fprintf(w, "%s: it was ended, and has not said what it has shown\n", n.Name)
+			continue
 		case f.live.HTTP != "": // synchronisation was on or off, as somebody clicked
 			role = fmt.Sprintf("%d of them as the controller", n.AsController)
 		case !f.sync:

@@ -33,6 +33,7 @@ type followerDemo struct {
 	live            liveFlags
 	world           string      // a file; empty: the scene of the demo
 	size            image.Point // of the picture
+	wall            *wall.Wall  // what --http shows; nil without
 }
 
 // A demo on a page goes on for ten minutes, with as many frames as nodes and a browser can show on a small machine.
@@ -156,6 +157,7 @@ func (f *followerDemo) show(ctx context.Context, sc *scenarios.Scenario, std str
 		names = append(names, nodeName(i))
 	}
 	w := wall.New(names)
+	f.wall = w
 	say := func(text string) { fmt.Fprintln(std.err, text) }
 	o.Live = f.live.options(say, nil)
 	o.Live.Pages = map[string]http.Handler{"/wall/": w.Handler()}

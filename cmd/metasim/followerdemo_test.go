@@ -59,6 +59,11 @@ func TestFollowerDemoOnAPage(t *testing.T) {
 	require.Equal(t, 1, e.status)
 	require.Contains(t, e.err, "metasim: it was ended by")
 	require.NotContains(t, e.err, "WARN")
+	counted := regexp.MustCompile(`(?m)^(\d+) frames, (\d+) of them torn, `).FindStringSubmatch(e.out)
+	require.Len(t, counted, 3, e.out)
+	require.Greater(t, len(counted[1]), 1, "the page has shown more than 20 frames: %s", e.out)
+	require.NotEqual(t, "0", counted[2], "and torn ones")
+	require.Contains(t, e.out, "node-01: it was ended, and has not said what it has shown")
 }
 
 // Three nodes show the world of the document, in processes of their own: what they make together is what the camera of that world sees, and a failure changes nothing

@@ -159,6 +159,13 @@ func (w *Wall) end() {
 	w.tell()
 }
 
+// Counted returns how many frames have come so far, and how many of them were torn: a run that is ended has no other count.
+func (w *Wall) Counted() (frames, torn uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.shown.Frames, w.shown.TornFrames
+}
+
 // look returns the latest frame as JSON, whether it is the last one, and what is closed when there is another.
 func (w *Wall) look() (text []byte, last bool, changed <-chan struct{}, err error) {
 	w.mu.Lock()
