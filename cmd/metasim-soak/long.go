@@ -46,6 +46,8 @@ type measure struct{ seconds, bytes float64 }
 type gauge struct {
 	began    time.Time
 	every    time.Duration
+	messages uint64    // of the whole run
+	told     time.Time // when it last said how far the run is
 	measures []measure // at most, and with room for, mostMeasures: it must not grow itself
 	err      error
 }
@@ -53,8 +55,12 @@ type gauge struct {
 // mostMeasures is how many measures a gauge keeps. When it has so many it drops every second one, and measures half as often.
 const mostMeasures = 8192
 
-func newGauge(every time.Duration) *gauge {
-	return &gauge{began: time.Now(), every: every, measures: make([]measure, 0, mostMeasures)}
+// tellEach is how often a gauge says how far the run is.
+const tellEach = time.Minute
+
+func newGauge(every time.Duration, messages uint64) *gauge {
+	now := time.Now()
+	return &gauge{began: now, told: now, every: every, messages: messages, measures: make([]measure, 0, mostMeasures)}
 }
 
 // watch measures until done is closed or the run is over.
@@ -71,6 +77,10 @@ func (g *gauge) watch(s *server.Server, done <-chan struct{}) {
 			return
 		}
 		g.add(measure{time.Since(g.began).Seconds(), inUse()})
+		if time.Since(g.told) >= tellEach {
+			g.told = time.Now()
+			fmt.Fprintln(os.Stderr, "metasim-soak:", progress(s.Snapshot().Totals.Delivered, g.messages, g.told.Sub(g.began))+";", growth(g.measures))
+		}
 		if err := s.Resume(); err != nil {
 			if !errors.Is(err, server.ErrOver) {
 				g.err = err
@@ -97,6 +107,13 @@ func standsStill(s *server.Server) bool {
 	}
 }
 
+// progress says how much of a run there was after a time, and how long the rest takes at that rate.
+func progress(delivered, messages uint64, after time.Duration) string {
+	rate := float64(delivered) / after.Seconds()
+	return fmt.Sprintf("%d of %d messages delivered in %.0f s, %.0f a second; the rest takes %.0f s at that rate", delivered, messages, after.Seconds(), rate,
+		float64(messages-delivered)/rate)
+}
+
 func (g *gauge) add(m measure) {
 	if len(g.measures) == mostMeasures {
 		for i := range mostMeasures / 2 {
@@ -113,7 +130,7 @@ func long(ctx context.Context, messages uint64, every time.Duration, place strin
 	if err != nil {
 		return err
 	}
-	g, done := newGauge(every), make(chan struct{})
+	g, done := newGauge(every, messages), make(chan struct{})
 	var measuring sync.WaitGroup
 	dir := filepath.Join(place, "long")
 	out, err := run.Scenario(ctx, sc, run.Options{Out: dir, NoJournal: true, NoTrace: true, Watch: func(s *server.Server) {

@@ -37,9 +37,14 @@ func TestGrowthIsFound(t *testing.T) {
 	require.False(t, count{1, 1, 1}.exceeds(count{1, 1, 1}))
 }
 
+// Who waits for hours is told how long it will take.
+func TestProgress(t *testing.T) {
+	require.Equal(t, "300 of 1500 messages delivered in 60 s, 5 a second; the rest takes 240 s at that rate", progress(300, 1500, time.Minute))
+}
+
 // A gauge that has many measures keeps half of them, takes them half as often, and does not grow.
 func TestGaugeDoesNotGrow(t *testing.T) {
-	g := newGauge(time.Second)
+	g := newGauge(time.Second, 1)
 	for i := range mostMeasures + 1 {
 		g.add(measure{float64(i), 1})
 	}
