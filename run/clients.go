@@ -191,6 +191,7 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	if err != nil {
 		return err
 	}
+	p.nests = g[0].Model == cellModel
 	c.setPlace(g, place{process: p})
 	c.mu.Lock()
 	c.processes = append(c.processes, p)
@@ -236,7 +237,7 @@ func (c *clients) logName(client string, life int) string {
 
 // goOn names what goes on after the command that has started it, while the run needs it: it may be the client.
 func (c *clients) goOn(p *process) {
-	if len(p.Strays()) == 0 {
+	if len(p.Strays()) == 0 || p.nests {
 		return
 	}
 	for _, name := range p.clients {
@@ -352,7 +353,7 @@ func (c *clients) endProcesses(ok bool) {
 	for _, p := range c.processes {
 		all.Go(func() {
 			patience := patience
-			if c.cells.own(p.clients[0]) != nil {
+			if p.nests {
 				patience += abortPatience + termWait // it ends processes itself
 			}
 			if p.end(patience) && ok {

@@ -26,22 +26,33 @@ func parricide(args []string) error {
 	if _, err := client.NewBuilder("").Complete(context.Background()); err != nil {
 		return err
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", os.Getppid()))
+	pid, err := cellOf(os.Getpid())
+	if err == nil {
+		err = syscall.Kill(pid, syscall.SIGKILL)
+	}
 	if err != nil {
 		return err
 	}
-	var pid int
-	_, after, _ := strings.Cut(string(stat), ") ")
-	if _, err := fmt.Sscanf(after, "S %d", &pid); err != nil {
-		return err
+	return forever()
+}
+
+// cellOf returns the process of the nested run that a client is in: the one above its supervisor.
+func cellOf(pid int) (int, error) {
+	for range 2 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return 0, err
+		}
+		var state rune
+		_, after, _ := strings.Cut(string(stat), ") ")
+		if _, err := fmt.Sscanf(after, "%c %d", &state, &pid); err != nil {
+			return 0, err
+		}
 	}
 	if cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err != nil || !strings.HasSuffix(string(cmdline), "\x00cell\x00") {
-		return fmt.Errorf("process %d is no nested run, but %q (%v)", pid, cmdline, err)
+		return 0, fmt.Errorf("process %d is no nested run, but %q (%w)", pid, cmdline, err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		return err
-	}
-	return forever()
+	return pid, nil
 }
 
 // The process of a nested run that is killed ends the run with a sentence that names it, and nothing is left of it.

@@ -24,6 +24,7 @@ type process struct {
 	*supervisor.Process
 	output glance       // of what it wrote, when it has ended
 	hung   atomic.Int64 // its hang_timeout, where it was ended because of that
+	nests  bool         // it is a nested run, so what it has started ends by itself, soon after it
 	line   glance       // of its last line. Its own: who watches a run at that moment must not take the last words away
 }
 
@@ -130,6 +131,9 @@ func (p *process) exit() string {
 	}
 	if limit := p.hung.Load(); limit > 0 {
 		text = fmt.Sprintf("it was ended, as it computed for %v, its hang_timeout, and said nothing: %s", time.Duration(limit), text)
+	}
+	if p.nests {
+		return text
 	}
 	goes := "goes"
 	if isClosed(p.Alone()) {

@@ -12,6 +12,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,7 +39,7 @@ var kills = flag.Int("kills", 20, "how many processes TestKilledClients and Test
 // directory in which each of its processes leaves its number.
 func worker(args []string) error {
 	ctx := context.Background()
-	name := os.Getenv("METASIM_CLIENT")
+	name := path.Base(os.Getenv("METASIM_CLIENT")) // it may be in a scenario inside
 	if err := os.WriteFile(filepath.Join(args[1], name+"~"), []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package run_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -21,7 +23,8 @@ import (
 	"metasim/scenarios"
 )
 
-// killedServer carries out a scenario, as metasim run does. Its arguments are the file, the directory of the run, the transport and the program.
+// killedServer carries out a scenario, as metasim run does. Its arguments are the file, the directory of the run, the transport, and perhaps how the
+// scenarios inside are carried out: nested, or apart. It prints the digests.
 func killedServer(args []string) error {
 	sc, _, err := scenarios.Load(args[0], scenarios.Overrides{})
 	if err != nil {
@@ -34,11 +37,14 @@ func killedServer(args []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := run.Scenario(context.Background(), sc, run.Options{Transport: args[2], Out: args[1], Self: []string{self}, KeepEnv: true})
+	how := append(args[3:], "")[0]
+	out, err := run.Scenario(context.Background(), sc, run.Options{
+		Transport: args[2], Out: args[1], Self: []string{self}, KeepEnv: true, Nested: how == "nested", Apart: how == "apart",
+	})
 	if err != nil {
 		return err
 	}
-	return out.Err
+	return errors.Join(out.Err, json.NewEncoder(os.Stdout).Encode(out.Digests))
 }
 
 // TestKilledServer kills metasim at random moments of a run, again and again, and has the run go on each time: it ends as one that was not
