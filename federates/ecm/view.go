@@ -90,7 +90,11 @@ func (v *View) With(name string) iter.Seq2[Entity, []byte] {
 	return func(yield func(Entity, []byte) bool) {
 		created := v.created
 		for _, e := range v.store.order {
-			if value, found := v.Get(e.number, name); found && !yield(e.number, value) {
+			value, found := e.get(name)
+			if len(v.edits)+len(v.removed) > 0 {
+				value, found = v.Get(e.number, name)
+			}
+			if found && !yield(e.number, value) {
 				return
 			}
 		}

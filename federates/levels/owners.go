@@ -14,6 +14,7 @@ type unit struct {
 	entity     ecm.Entity
 	all        []ecm.Entity // that are below it, and itself
 	place      int          // in owners.all
+	gone       bool         // from the world
 	has, wants uint64       // a bit for each secondary: it has the unit, and it is to have it in this step
 
 	moves     bool // physics moves it; what follows is of such alone
@@ -34,16 +35,17 @@ func (u *unit) stays() {
 // owners decides which secondary moves which models. It is a function of states, of positions, speeds and sizes since the start, and of costs, where these are measured.
 type owners struct {
 	division
-	plan    *Plan
-	count   int // of secondaries
-	units   map[ecm.Entity]*unit
-	all     []*unit // in any order
-	moving  []ecm.Entity
-	movers  []*unit // of moving
-	order   []*unit // those that move, by entity
-	given   int     // units that had no level when they were seen first
-	levelOf map[string]int
-	votes   []int // scratch of assign
+	plan       *Plan
+	count      int // of secondaries
+	units      map[ecm.Entity]*unit
+	all        []*unit // in any order
+	moving     []ecm.Entity
+	movers     []*unit // of moving
+	order      []*unit // those that move, by entity
+	performing []*unit // by performer; nil: it does not move
+	given      int     // units that had no level when they were seen first
+	levelOf    map[string]int
+	votes      []int // scratch of assign
 
 	handovers, merges, splits uint64
 }
@@ -68,6 +70,7 @@ func (o *owners) take(v *ecm.View, changed *ecm.Changes) {
 			u.all = slices.DeleteFunc(u.all, func(other ecm.Entity) bool { return other == e })
 			continue
 		}
+		u.gone = true
 		last := len(o.all) - 1
 		o.all[u.place], o.all[last].place = o.all[last], u.place
 		o.all = o.all[:last]
@@ -90,6 +93,22 @@ func (o *owners) unit(e ecm.Entity) *unit {
 		o.units[e], o.all = u, append(o.all, u)
 	}
 	return u
+}
+
+// A walk finds the units of entities that are in order: of those that move without a search.
+type walk struct {
+	*owners
+	at int // in moving
+}
+
+func (w *walk) unit(e ecm.Entity) *unit {
+	for w.at < len(w.moving) && w.moving[w.at] < e {
+		w.at++
+	}
+	if w.at < len(w.moving) && w.moving[w.at] == e {
+		return w.movers[w.at]
+	}
+	return w.units[e]
 }
 
 // see notes which entities physics moves in this step.
@@ -124,10 +143,17 @@ func (o *owners) see(moving []ecm.Entity) {
 // settle finds the levels of units. A performer is at home in the level that its centre is in, and stays there while its centre is, so that it changes
 // where the centre has crossed the border. In no level it stays where it was.
 func (o *owners) settle(rule *rule, performers []tracked, name func(ecm.Entity) string) {
+	if len(o.performing) != len(performers) {
+		o.performing = make([]*unit, len(performers))
+	}
 	for i := range performers {
 		p := &performers[i]
-		u := o.units[p.entity]
-		if u == nil || !u.moves {
+		u := o.performing[i]
+		if u == nil || u.entity != p.entity || u.gone {
+			u = o.units[p.entity]
+		}
+		if o.performing[i] = u; u == nil || !u.moves {
+			o.performing[i] = nil
 			continue
 		}
 		first := u.performer < 0

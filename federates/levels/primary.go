@@ -1,7 +1,6 @@
 package levels
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -118,18 +117,21 @@ func (p *Primary) ask(i world.Info, v *ecm.View, changed *ecm.Changes) error {
 // next writes what the secondaries did in the next step.
 func (p *Primary) next(v *ecm.View) error {
 	a := &p.ahead
-	a.last = a.last[:0]
-	for k := range p.owners.active {
+	edits := make([][]ecm.Edit, p.owners.active)
+	for k := range edits {
 		p.stepsOf[k]++
-		edits := a.done[k][0].Edits
+		edits[k] = a.done[k][0].Edits
 		a.done[k] = a.done[k][1:]
-		for n := range edits {
-			keep(&edits[n])
-		}
-		v.Write(edits)
-		a.last = append(a.last, edits...)
+		keep(edits[k])
+		v.Write(edits[k])
 	}
-	slices.SortFunc(a.last, func(x, y ecm.Edit) int { return cmp.Compare(x.Entity, y.Entity) })
+	if a.last = a.last[:0]; a.left() {
+		for n, e := range p.owners.moving { // those of each secondary are in this order
+			if of := &edits[p.owners.movers[n].owner]; len(*of) > 0 && (*of)[0].Entity == e {
+				a.last, *of = append(a.last, (*of)[0]), (*of)[1:]
+			}
+		}
+	}
 	return v.Err()
 }
 
@@ -239,12 +241,11 @@ func (p *Primary) want(ahead bool) {
 	})
 	clear(p.levels)
 	for i := range p.system.performers {
-		t := &p.system.performers[i]
-		u := o.units[t.entity]
-		if u == nil || !u.moves {
+		u := o.performing[i]
+		if u == nil {
 			continue
 		}
-		p.system.rule.near(&t.seeker, func(level int) {
+		p.system.rule.near(&p.system.performers[i].seeker, func(level int) {
 			p.levels[level] |= 1 << u.owner
 			u.wants |= 1 << o.of[level]
 		})
@@ -328,7 +329,7 @@ func (p *Primary) fill(all []order, changed *ecm.Changes, whole ecm.Changes) {
 	add := func(to uint64, edit ecm.Edit) {
 		each(to, func(k int) { all[k].changes.Edits = append(all[k].changes.Edits, edit) })
 	}
-	enters := whole.Edits
+	enters, walk := whole.Edits, walk{owners: p.owners}
 	for n := range changed.Edits {
 		e := changed.Edits[n].Entity
 		for len(enters) > 0 && enters[0].Entity <= e {
@@ -336,7 +337,7 @@ func (p *Primary) fill(all []order, changed *ecm.Changes, whole ecm.Changes) {
 			add(u.wants&^u.has, enters[0])
 			enters = enters[1:]
 		}
-		u := p.owners.units[e]
+		u := walk.unit(e)
 		add(u.has&u.wants, changed.Edits[n])
 	}
 	for n := range enters {
@@ -373,16 +374,25 @@ func (p *Primary) take(i world.Info, k, steps int, payload []byte) ([]ecm.Change
 	return a.changes, nil
 }
 
-// keep gives the values of an edit memory of their own, or one value would hold that of all.
-func keep(e *ecm.Edit) {
-	size := 0
-	for i := range e.Set {
-		size += len(e.Set[i].Value)
-	}
-	all := make([]byte, 0, size)
-	for i := range e.Set {
-		from := len(all)
-		all = append(all, e.Set[i].Value...)
-		e.Set[i].Value = all[from:len(all):len(all)]
+// keepTogether is how many edits share memory: as long as one of their values is in the state, all are in memory.
+const keepTogether = 8
+
+// keep gives the values of edits memory of their own, or one value would hold the whole acknowledgement.
+func keep(edits []ecm.Edit) {
+	for together := range slices.Chunk(edits, keepTogether) {
+		size := 0
+		for n := range together {
+			for i := range together[n].Set {
+				size += len(together[n].Set[i].Value)
+			}
+		}
+		all := make([]byte, 0, size)
+		for n := range together {
+			for i := range together[n].Set {
+				value, from := &together[n].Set[i].Value, len(all)
+				all = append(all, *value...)
+				*value = all[from:len(all):len(all)]
+			}
+		}
 	}
 }

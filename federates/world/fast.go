@@ -1,10 +1,13 @@
 package world
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"metasim/federates/ecm"
 	"metasim/federates/spatial"
+	"metasim/metasim"
 )
 
 // A FirstFast is the first model that was so fast that what it met may be wrong.
@@ -17,30 +20,53 @@ type FirstFast struct {
 // speeds finds models that are too fast for the steps of their world, where that may matter. Contacts are those of where bodies are when a step begins, and how they
 // move then. So a body that moves by more than half its size in a step, or is given such a speed in it, may pass through another, or be turned aside by one that
 // it only comes near to. Planes have no other side, and stop everything.
+//
+// Only what systems write is looked at, and what that makes suspect: most models are slow.
 type speeds struct {
-	surfaces, sum uint64 // what least is of: how many surfaces there are, and the sum of their entities
-	least         float64
+	known  bool                // what follows is true of the state; false: all of it has to be looked at
+	least  float64             // no shape that moves is smaller than twice that
+	shaped []ecm.Entity        // whose shapes were written since the last look
+	fast   map[ecm.Entity]bool // models that may move by more than least in a step
+}
+
+// see notes what was written in a step, also what does not stand.
+func (s *speeds) see(step metasim.Time, c *ecm.Changes) {
+	for i := 0; i < len(c.Edits) && s.known; i++ {
+		edit := &c.Edits[i]
+		s.known = !slices.Contains(edit.Removed, Static) // else what stood moves from now on
+		for k := range edit.Set {
+			switch set := &edit.Set[k]; set.Type {
+			case Shape, Surface:
+				s.shaped = append(s.shaped, edit.Entity)
+			case Velocity:
+				s.suspect(step, edit.Entity, set.Value)
+			}
+		}
+	}
+}
+
+// suspect notes a model that may be fast.
+func (s *speeds) suspect(step metasim.Time, e ecm.Entity, velocity []byte) {
+	if speed, _ := PairOf(velocity); speed.Length()*step.Seconds() > s.least {
+		s.fast[e] = true
+	}
 }
 
 // look counts the models that are fast and close to others, after a step.
 func (s *speeds) look(i Info, v *ecm.View, stats *Stats) {
-	s.measure(v)
-	dt := i.Step.Seconds()
-	var shapes map[ecm.Entity][]shape
-	var obstacles []*body
-	for e, value := range v.With(Velocity) {
-		speed, _ := PairOf(value)
-		if !(speed.Length()*dt > s.least) {
-			continue
-		}
-		if shapes == nil {
-			_, obstacles, shapes = collisions(v)
-		}
-		half := math.Inf(1)
+	if s.measure(i.Step, v); len(s.fast) == 0 {
+		return
+	}
+	s.known = false // shapes may have gone: least is found anew, so that fewer are suspect
+	if s.measure(i.Step, v); len(s.fast) == 0 {
+		return
+	}
+	_, obstacles, shapes := collisions(v)
+	for _, e := range slices.Sorted(maps.Keys(s.fast)) {
+		way, half := s.way(i.Step, v, e), math.Inf(1)
 		for k := range shapes[e] {
 			half = math.Min(half, shapes[e][k].half())
 		}
-		way := speed.Scale(dt)
 		if way.Length() <= half {
 			continue
 		}
@@ -64,21 +90,41 @@ func (s *speeds) look(i Info, v *ecm.View, stats *Stats) {
 	}
 }
 
-// measure finds the least half size of the shapes that move, if other shapes are there than before.
-func (s *speeds) measure(v *ecm.View) {
-	n, sum := uint64(0), uint64(0)
-	for e := range v.With(Surface) {
-		n, sum = n+1, sum+uint64(e)
+// way returns how far a model moves in a step.
+func (s *speeds) way(step metasim.Time, v *ecm.View, e ecm.Entity) spatial.Vector {
+	value, _ := v.Get(e, Velocity)
+	speed, _ := PairOf(value)
+	return speed.Scale(step.Seconds())
+}
+
+// measure takes in the shapes that were written. If one is smaller than all before, or nothing is known, it looks at each model.
+func (s *speeds) measure(step metasim.Time, v *ecm.View) {
+	before := s.least
+	if !s.known {
+		s.least = math.Inf(1)
+		for e := range v.With(Surface) {
+			s.size(v, e)
+		}
 	}
-	if n == s.surfaces && sum == s.sum {
+	for _, e := range s.shaped {
+		s.size(v, e)
+	}
+	if s.shaped = s.shaped[:0]; s.known && s.least == before {
 		return
 	}
-	s.surfaces, s.sum, s.least = n, sum, math.Inf(1)
-	_, _, shapes := collisions(v)
-	for _, all := range shapes {
-		for k := range all {
-			s.least = math.Min(s.least, all[k].half())
-		}
+	s.known, s.fast = true, map[ecm.Entity]bool{}
+	for e, value := range v.With(Velocity) {
+		s.suspect(step, e, value)
+	}
+}
+
+// size takes in how large a shape is, if it moves.
+func (s *speeds) size(v *ecm.View, e ecm.Entity) {
+	form, formed := v.Get(e, Shape)
+	_, collides := v.Get(e, Surface)
+	if _, static := v.Get(v.Parent(v.Parent(e)), Static); formed && collides && !static {
+		one := shape{Geometry: GeometryOf(form)}
+		s.least = math.Min(s.least, one.half())
 	}
 }
 

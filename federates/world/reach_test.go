@@ -153,10 +153,10 @@ func (w *watcher) Update(i Info, v *ecm.View) error {
 	return nil
 }
 
-// Whatever changes in a world, the reaches that look at what has changed alone are those of a look at the whole.
-func TestReachesAreThoseOfTheWholeState(t *testing.T) {
+// meddled is a world with a ground and so many models, of which a quarter is static.
+func meddled(n int) *sdf.World {
 	models := []*sdf.Model{ground(0, 1, 1)}
-	for i := range 12 {
+	for i := range n {
 		form := sphere(0.4)
 		if i%3 == 0 {
 			form = sdf.Geometry{Shape: sdf.Box, Size: spatial.Vector{X: 1, Y: 0.5, Z: 2}}
@@ -165,8 +165,13 @@ func TestReachesAreThoseOfTheWholeState(t *testing.T) {
 		m.Static = i%4 == 1
 		models = append(models, m)
 	}
+	return worldOf(10*ms, models...)
+}
+
+// Whatever changes in a world, the reaches that look at what has changed alone are those of a look at the whole.
+func TestReachesAreThoseOfTheWholeState(t *testing.T) {
 	for seed := range uint64(8) {
-		file := worldOf(10*ms, models...)
+		file := meddled(12)
 		w := &watcher{t: t, kept: NewReaches(10)}
 		s, err := New(Config{World: file, Slots: []*Slot{{Name: "meddler", System: &meddler{rand.New(rand.NewPCG(seed, 3)), file}},
 			{Name: "watcher", System: w, Priority: -1}, {Name: "physics", System: Physics{}}}})

@@ -40,7 +40,7 @@ func New(c Config) (*Server, error) {
 
 // begin makes the state that the file has.
 func (s *Server) begin() error {
-	s.store, s.encoded, s.info = ecm.NewStore(schema), nil, Info{Step: s.step}
+	s.store, s.encoded, s.info, s.speeds = ecm.NewStore(schema), nil, Info{Step: s.step}, speeds{}
 	for _, slot := range s.order {
 		slot.seen, slot.fresh, slot.last, slot.periods = 0, true, 0, 0
 	}
@@ -342,6 +342,9 @@ func (s *Server) merge(p Phase, writers []ecm.Writer) error {
 	conflicts, err := s.store.Merge(writers)
 	if s.store.Version() != before {
 		s.encoded = s.encoded[:0]
+	}
+	for i := range writers {
+		s.speeds.see(s.step, &writers[i].Changes)
 	}
 	var writer *ecm.WriterError
 	if errors.As(err, &writer) {

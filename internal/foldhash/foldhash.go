@@ -32,11 +32,24 @@ func Bytes[T string | []byte](h uint64, text T) uint64 {
 func words(h uint64, b []byte) uint64 {
 	if len(b) >= 64 {
 		h1, h2, h3 := h+foldBy, h-foldBy, h^foldBy
-		for len(b) >= 32 {
-			h = Word(h, binary.LittleEndian.Uint64(b))
-			h1 = Word(h1, binary.LittleEndian.Uint64(b[8:]))
-			h2 = Word(h2, binary.LittleEndian.Uint64(b[16:]))
-			h3 = Word(h3, binary.LittleEndian.Uint64(b[24:]))
+		for len(b) >= 64 {
+			q := (*[64]byte)(b)
+			h = Word(h, binary.LittleEndian.Uint64(q[0:8]))
+			h1 = Word(h1, binary.LittleEndian.Uint64(q[8:16]))
+			h2 = Word(h2, binary.LittleEndian.Uint64(q[16:24]))
+			h3 = Word(h3, binary.LittleEndian.Uint64(q[24:32]))
+			h = Word(h, binary.LittleEndian.Uint64(q[32:40]))
+			h1 = Word(h1, binary.LittleEndian.Uint64(q[40:48]))
+			h2 = Word(h2, binary.LittleEndian.Uint64(q[48:56]))
+			h3 = Word(h3, binary.LittleEndian.Uint64(q[56:64]))
+			b = b[64:]
+		}
+		if len(b) >= 32 {
+			q := (*[32]byte)(b)
+			h = Word(h, binary.LittleEndian.Uint64(q[0:8]))
+			h1 = Word(h1, binary.LittleEndian.Uint64(q[8:16]))
+			h2 = Word(h2, binary.LittleEndian.Uint64(q[16:24]))
+			h3 = Word(h3, binary.LittleEndian.Uint64(q[24:32]))
 			b = b[32:]
 		}
 		h = Word(Word(Word(h, h1), h2), h3)
