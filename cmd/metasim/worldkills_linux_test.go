@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,8 +18,6 @@ import (
 )
 
 var secondaryKills = flag.Int("secondary-kills", 3, "how many processes of secondaries TestSecondariesAreKilled kills; 100 take some minutes")
-
-var killSteps = flag.Int("kill-steps", 400, "how many steps the run of TestOneOfEachIsKilled has; the acceptance test of distributed worlds wants 10000")
 
 // divided is a scenario of that world with three secondaries.
 func divided(steps int, each string) string {
@@ -126,54 +125,4 @@ func TestSecondariesAreKilled(t *testing.T) {
 	e = p.wait()
 	assert.Equal(t, 1, e.status)
 	assert.Contains(t, e.err, `client "b"`)
-}
-
-// watchedRolling is that world with a breeze and a camera, whose systems run in processes of their own, and two secondaries. Who dies is replaced.
-func watchedRolling(s *stage, steps int) {
-	systems := `<plugin filename="l" name="gz::sim::systems::LockStep"><update_rate>0</update_rate><plugin filename="m" name="metasim::systems::Wind"><velocity>0 1 0</velocity><drag>0.01</drag></plugin></plugin>
-<plugin filename="l" name="gz::sim::systems::LockStep"><update_rate>0</update_rate><plugin filename="s" name="gz::sim::systems::Sensors"/></plugin>
-<model name="eye"><static>true</static><pose>-10 -9 5 0 0 0.8</pose><link name="link"><sensor name="s" type="camera"><update_rate>4</update_rate><topic>eye</topic><camera><horizontal_fov>1.5</horizontal_fov>
-<image><width>40</width><height>30</height></image><clip><near>0.1</near><far>100</far></clip></camera></sensor></link></model>`
-	balls := strings.ReplaceAll(rolling(), "</collision></link>", `</collision><visual name="v"><geometry><sphere><radius>0.5</radius></sphere></geometry></visual></link>`)
-	s.file("seen.sdf", strings.Replace(balls, `<plugin filename="dummy"`, systems+`<plugin filename="dummy"`, 1))
-	s.file("seen.yaml", fmt.Sprintf(`name: seen
-clients:
-  - {name: world, model: world, with: {file: seen.sdf, iterations: %d, policy: gz, secondaries: [a, b], remote: [wind, sensors], hashes: true}}
-  - {name: a, model: world-secondary, on_exit: restart, checkpoint: 500ms}
-  - {name: b, model: world-secondary, on_exit: restart, checkpoint: 500ms}
-  - {name: wind, model: lockstep-runtime, on_exit: restart}
-  - {name: sensors, model: lockstep-runtime, on_exit: restart, with: {topics: [eye]}}
-  - {name: heard, model: sink, with: {channels: [world/hash, eye]}}
-`, steps))
-}
-
-// In one run a secondary, a runtime and the client that makes the pictures of a camera are killed, each once. The run is the one in which nobody died: each state, each picture, all that was sent.
-func TestOneOfEachIsKilled(t *testing.T) {
-	s := newStage(t)
-	if len(below(1)) == 0 {
-		t.Skip("SKIPPED LOUDLY: this kernel does not list the children of a process (/proc/1/task/1/children), so nobody was killed")
-	}
-	s.patience = max(patience, time.Duration(*killSteps)*100*time.Millisecond)
-	watchedRolling(s, *killSteps)
-	var quiet, out outcome
-	e := s.metasim("run", "seen.yaml", "--json", "--transport", "mem", "--out", "quiet")
-	require.Zero(t, e.status, e.err)
-	e.object(t, &quiet)
-	p := s.start(nil, "run", "seen.yaml", "--json", "--transport", "unix", "--out", "killed")
-	for k, name := range []string{"b", "wind", "sensors"} {
-		p.written("killed", float64(k+1)/5, "quiet")
-		pid := p.processOf(name, 0)
-		require.NotZero(t, pid, "the run was over before %s was killed", name)
-		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	}
-	e = p.wait()
-	require.Zero(t, e.status, e.err)
-	e.object(t, &out)
-	restarts := map[string]int{}
-	for _, c := range out.Clients {
-		restarts[c.Name] = c.Restarts
-	}
-	assert.Equal(t, map[string]int{"a": 0, "b": 1, "heard": 0, "sensors": 1, "wind": 1, "world": 0}, restarts)
-	assert.Equal(t, quiet.Digest, out.Digest)
-	assert.Equal(t, quiet.SendsDigest, out.SendsDigest)
 }
