@@ -1,6 +1,7 @@
 package home
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"mime"
@@ -106,8 +107,9 @@ func (c *call) audit(status int, p *problem) Audit {
 // answer checks what all requests have in common, and has the route do the rest.
 func (s *Server) answer(c *call) (Response, *problem) {
 	p := s.find(c)
-	if p == nil && !c.route.public {
-		p = c.authenticate()
+	if p != nil || !c.route.public {
+		unknown := c.authenticate()
+		p = cmp.Or(p, unknown) // the audit says who has asked for what is not there, too
 	}
 	if p == nil {
 		p = c.checkSender()

@@ -80,11 +80,12 @@ type Command struct {
 	Of       string // the entity of Rule
 	Answer   string // an entity: what the server was asked last about it, as its master, is answered
 	Yes      bool
+	Leave    bool // what a World balances is given away; an event left says when nothing needs the server any more
 }
 
 // An Event is what happened at a server.
 type Event struct {
-	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, refused, wrong
+	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, refused, left (nothing needs this server any more), wrong
 	URL    string            `json:"url,omitempty"`
 	NS     int64             `json:"ns,omitempty"` // Unix time of got and gave
 	Entity string            `json:"entity,omitempty"`
@@ -125,6 +126,7 @@ type server struct {
 	effects   int
 	given     int
 	refused   int
+	leaving   bool // it was told to leave, and has not said yet that it has left
 
 	home    *homeLink
 	world   *world

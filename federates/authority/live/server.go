@@ -200,6 +200,8 @@ func (s *server) command(c Command) (out []transfer.Envelope) {
 		out, err = s.sim.Give(now, c.Give, c.To)
 	case c.Take != "":
 		out, err = s.sim.Take(now, c.Take)
+	case c.Leave:
+		err = s.leave(now)
 	case c.Of != "":
 		out, err = s.home.ruling(s.cfg.Name, c.Of, c.Rule)
 	case c.Answer != "":
@@ -236,6 +238,10 @@ func (s *server) report() {
 		s.sim.Effects, s.sim.Given, s.sim.Refusals = s.sim.Effects[:0], s.sim.Given[:0], s.sim.Refusals[:0]
 	} else {
 		s.world.shard.Forget()
+	}
+	if s.left() {
+		s.leaving = false
+		s.tell(Event{Event: "left", NS: time.Now().UnixNano()})
 	}
 	s.effects, s.given, s.refused = len(s.sim.Effects), len(s.sim.Given), len(s.sim.Refusals)
 }

@@ -99,6 +99,37 @@ func (w *world) restore(now metasim.Time, all []shard.Kept) {
 	}
 }
 
+// A StayError: a server was told to leave, and nothing says who gets what it owns.
+type StayError struct {
+	Server string
+	Owns   int
+	Why    string
+}
+
+func (e *StayError) Error() string {
+	return fmt.Sprintf("%s cannot leave: it owns %d entities, and %s; give each away (give ENTITY SERVER), and say leave then", e.Server, e.Owns, e.Why)
+}
+
+// leave has the server give away what it owns, and say so when all of that has arrived.
+func (s *server) leave(now metasim.Time) error {
+	owns := len(s.sim.Held())
+	switch {
+	case s.world != nil && s.cfg.World.Balance > 0:
+		s.world.shard.Leave(now)
+	case owns > 0 && s.world != nil:
+		return &StayError{s.cfg.Name, owns, "its --balance is 0, so work is never compared"}
+	case owns > 0:
+		return &StayError{s.cfg.Name, owns, "without --world nothing says who gets them"}
+	}
+	s.leaving = true
+	return nil
+}
+
+// left reports that a server that leaves may be ended: it owns nothing, who got what it owned has acknowledged it, and it moves nothing of others.
+func (s *server) left() bool {
+	return s.leaving && len(s.sim.Held()) == 0 && s.sim.Wake() == metasim.Forever && (s.world == nil || !s.world.shard.MovesAny())
+}
+
 // A WorldlessError: a server was told of balls, and moves none.
 type WorldlessError struct{ From string }
 

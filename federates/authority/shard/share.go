@@ -2,6 +2,7 @@ package shard
 
 import (
 	"math/bits"
+	"slices"
 
 	"metasim/federates/authority/balance"
 	"metasim/federates/authority/transfer"
@@ -67,6 +68,14 @@ func (s *Shard) say(now metasim.Time, work uint64) (out []Packet) {
 		}
 	}
 	return out
+}
+
+// Leave has the server give everything away from the next round on, and take part no more.
+func (s *Shard) Leave(now metasim.Time) { s.cfg.Leaves = min(s.cfg.Leaves, now) }
+
+// MovesAny reports whether the server moves an entity, its own or another's, or has not yet been confirmed that it rests.
+func (s *Shard) MovesAny() bool {
+	return slices.ContainsFunc(s.entities, func(e *entity) bool { return e.claim.Authority == s.self || e.claim.Pending })
 }
 
 // silence is after how many rounds what a server said of its work counts no more.

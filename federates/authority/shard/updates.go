@@ -17,7 +17,7 @@ const probeTicks = 10
 type StrangerError struct{ From string }
 
 func (e *StrangerError) Error() string {
-	return e.From + " sent a packet, and is no simulation server of this world; name it in neighbours"
+	return e.From + " sent a packet, and is no simulation server of this world; name it in neighbours, or in the --world of each program"
 }
 
 // An UnknownPacketError: a packet is of no kind that servers send.

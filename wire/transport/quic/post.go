@@ -24,8 +24,8 @@ type Post struct {
 // maxPost is the longest message of a Post, in bytes.
 const maxPost = 1 << 20
 
-// postStreams is how many messages of one sender may be on their way at once.
-const postStreams = 1000
+// postStreams is how many messages of one sender may be on their way at once: what is read of all of them is kept until each is whole, so maxPost times as many bytes.
+const postStreams = 64
 
 // postConfig lets the listener take streams and datagrams. A peer that is silent for three seconds is gone: who has more to say dials again.
 func postConfig(streams int64) *quicgo.Config {
