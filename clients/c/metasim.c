@@ -870,8 +870,8 @@ static ssize_t read_now(metasim_client *c, uint8_t *to)
 }
 
 enum {
-    POLL_LIMIT = 100000, /* nanoseconds: what a sleep costs where processors go idle, on a virtual machine */
-    STOLEN = 10 * POLL_LIMIT, /* what a poll takes where a yield gave the processor to somebody who computes */
+    POLL_LIMIT = 200000, /* nanoseconds: what a sleep costs where processors go idle, on a virtual machine */
+    STOLEN = 5 * POLL_LIMIT, /* what a poll takes where a yield gave the processor to somebody who computes */
     LATE_VAIN = 2,            /* a poll in vain counts for so many of those that pay, as it costs more than they save */
     STOLEN_VAIN = 4,
     MOST_VAIN = 10 /* the count from which on one read in 2^MOST_VAIN polls */

@@ -161,6 +161,10 @@ class Rings:
             self._words[IN_READER] = 0
         return True
 
+    def came(self) -> bool:
+        """Returns whether there is something to read."""
+        return bool(self._used(self._words[IN_TAIL], self._read))
+
     def recv(self, most: int, wait: bool) -> Optional[bytes]:
         """Reads what has come: None for nothing, if it is not to wait; no byte at the end. What was written before the end is read first."""
         got = self._take(most)

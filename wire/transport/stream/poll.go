@@ -11,17 +11,24 @@ import (
 // "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP 1991). A peer that takes longer is soon polled only now and then.
 const (
 	// pollLimit is for how long a Read polls: what a sleep costs where processors go idle, on a virtual machine.
-	pollLimit = 100 * time.Microsecond
+	pollLimit = 200 * time.Microsecond
 	// stolen is what a poll takes where a yield gave the processor to somebody who computes: a sleeper would have had it back as soon as the answer came.
-	stolen = 10 * pollLimit
+	stolen = 5 * pollLimit
 	// A poll in vain counts for lateVain, or stolenVain, of those that pay: it costs more than they save.
 	lateVain, stolenVain = 2, 4
 	// mostVain is the count from which on one Read in 2^mostVain polls.
 	mostVain = 10
 )
 
-// polling counts the Reads of this process that poll. They leave one processor to whoever has something to do.
-var polling atomic.Int32
+// Counts of Reads of this process. Those that poll leave one processor to whoever has something to do; and where many read, nobody polls: that many peers
+// have enough to do for all processors, so none goes idle.
+var (
+	reading atomic.Int32 // that have begun, and not returned
+	polling atomic.Int32 // of these, that poll
+)
+
+// many is how many Reads for each processor are many.
+const many = 2
 
 // A poller knows whether it pays to poll one connection.
 type poller struct {
@@ -39,8 +46,12 @@ func (p *poller) await(ready func() bool) {
 		p.sleep--
 		return
 	}
+	processors := int32(runtime.GOMAXPROCS(0))
+	if reading.Load() > many*processors {
+		return
+	}
 	took := stolen
-	if polling.Add(1) < int32(runtime.GOMAXPROCS(0)) {
+	if polling.Add(1) < processors {
 		took = p.poll(ready)
 	}
 	polling.Add(-1)

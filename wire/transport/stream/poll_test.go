@@ -107,3 +107,17 @@ func TestOneProcessorIsNotPolledOn(t *testing.T) {
 	require.Zero(t, p.looks)
 	require.Equal(t, stolenVain, p.vain)
 }
+
+// A process that reads many connections has enough to do, and where it reads few again, it polls again.
+func TestManyConnectionsAreNotPolled(t *testing.T) {
+	p := newPolled()
+	few := int32(many * runtime.GOMAXPROCS(0))
+	reading.Add(few + 1)
+	p.read(time.Microsecond)
+	require.Zero(t, p.looks)
+	reading.Add(-1)
+	p.read(time.Microsecond)
+	reading.Add(-few)
+	require.Positive(t, p.looks)
+	require.Zero(t, p.vain)
+}

@@ -183,6 +183,8 @@ type promptConn struct {
 
 // Read polls before it sleeps, where that pays.
 func (c *promptConn) Read() ([]wire.Packet, error) {
+	reading.Add(1)
+	defer reading.Add(-1)
 	c.reading.Lock()
 	c.poller.await(c.ready)
 	c.reading.Unlock()
