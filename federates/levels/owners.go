@@ -43,6 +43,7 @@ type owners struct {
 	movers     []*unit // of moving
 	order      []*unit // those that move, by entity
 	performing []*unit // by performer; nil: it does not move
+	items      []*unit // by item of levels: the last one found
 	given      int     // units that had no level when they were seen first
 	levelOf    map[string]int
 	votes      []int // scratch of assign
@@ -93,6 +94,18 @@ func (o *owners) unit(e ecm.Entity) *unit {
 		o.units[e], o.all = u, append(o.all, u)
 	}
 	return u
+}
+
+// item returns the unit of an item of levels, which is that entity. Nil: it is not in the world. Each level that is loaded asks in each step, so the unit is remembered.
+func (o *owners) item(n int, e ecm.Entity) *unit {
+	for len(o.items) <= n {
+		o.items = append(o.items, nil)
+	}
+	if u := o.items[n]; u != nil && u.entity == e && !u.gone {
+		return u
+	}
+	o.items[n] = o.units[e]
+	return o.items[n]
 }
 
 // A walk finds the units of entities that are in order: of those that move without a search.

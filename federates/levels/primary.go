@@ -255,7 +255,7 @@ func (p *Primary) want(ahead bool) {
 			continue
 		}
 		for _, ref := range p.system.refs[level] {
-			if u := o.units[p.system.there[ref]]; u != nil {
+			if u := o.item(ref, p.system.items[ref].there); u != nil {
 				u.wants |= by
 			}
 		}

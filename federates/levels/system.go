@@ -25,11 +25,10 @@ var askedSize = spatial.Vector{X: 2, Y: 2, Z: 2}
 type System struct {
 	world      *sdf.World
 	plan       *Plan
-	refs       [][]string // by level: the models and lights that come and go with it
+	items      []item  // models and lights that come and go with levels
+	refs       [][]int // by level: of items
 	rule       *rule
 	performers []tracked
-	uses       map[string]int        // of a model or light: how many of its levels are loaded
-	there      map[string]ecm.Entity // models and lights of levels that are in the world
 
 	asked   []string // models that are to be performers, since the last step
 	waiting []string // those that the world does not have yet
@@ -37,6 +36,13 @@ type System struct {
 	topic   string // of answers
 
 	Stats Stats
+}
+
+// An item is a model or a light that is there while any of its levels is loaded.
+type item struct {
+	name  string
+	uses  int        // how many of its levels are loaded
+	there ecm.Entity // in the world; 0: it is not there
 }
 
 // Stats count what was loaded.
@@ -47,8 +53,8 @@ func NewSystem(w *sdf.World, plan *Plan, policy Policy, topic string) *System {
 	if policy == None {
 		plan = &Plan{Performers: plan.Performers}
 	}
-	s := &System{world: w, plan: plan, rule: newRule(plan.Levels, policy), uses: map[string]int{}, there: map[string]ecm.Entity{}, topic: topic}
-	s.refs = refsOf(w, plan)
+	s := &System{world: w, plan: plan, rule: newRule(plan.Levels, policy), topic: topic}
+	s.items, s.refs = refsOf(w, plan)
 	for _, p := range plan.Performers {
 		s.performers = append(s.performers, tracked{Performer: p})
 	}
@@ -86,22 +92,20 @@ func (s *System) Configure(_ world.Setup, v *ecm.View) error {
 	load, _ := s.rule.Update(s.performers)
 	for _, i := range load {
 		for _, ref := range s.refs[i] {
-			s.uses[ref]++
-			s.there[ref] = found[ref]
+			s.items[ref].uses++
+			s.items[ref].there = found[s.items[ref].name]
 		}
 	}
-	for _, refs := range s.refs {
-		for _, ref := range refs {
-			if s.uses[ref] == 0 {
-				v.Remove(found[ref])
-			}
+	for i := range s.items {
+		if s.items[i].uses == 0 {
+			v.Remove(found[s.items[i].name])
 		}
 	}
 	return nil
 }
 
-// refsOf returns the models and lights of each level that come and go with it: those that the world has and that are no performers.
-func refsOf(w *sdf.World, plan *Plan) [][]string {
+// refsOf returns the models and lights that come and go with levels, and those of each level: they are in the world, and no performers.
+func refsOf(w *sdf.World, plan *Plan) (items []item, refs [][]int) {
 	comes := map[string]bool{}
 	for _, m := range w.Models {
 		comes[m.Name] = true
@@ -112,15 +116,21 @@ func refsOf(w *sdf.World, plan *Plan) [][]string {
 	for _, p := range plan.Performers {
 		comes[p.Model] = false
 	}
-	refs := make([][]string, len(plan.Levels))
+	refs = make([][]int, len(plan.Levels))
+	known := map[string]int{}
 	for i, l := range plan.Levels {
-		for _, ref := range l.Refs {
-			if comes[ref] {
-				refs[i] = append(refs[i], ref)
+		for _, name := range l.Refs {
+			if !comes[name] {
+				continue
 			}
+			if _, has := known[name]; !has {
+				known[name] = len(items)
+				items = append(items, item{name: name})
+			}
+			refs[i] = append(refs[i], known[name])
 		}
 	}
-	return refs
+	return items, refs
 }
 
 // topLevel returns the models and lights of the world itself, by name.
@@ -176,23 +186,25 @@ func (s *System) PreUpdate(_ world.Info, v *ecm.View) error {
 
 func (s *System) load(level int, v *ecm.View) error {
 	for _, ref := range s.refs[level] {
-		if s.uses[ref]++; s.uses[ref] > 1 || v.Exists(s.there[ref]) { // the latter is a performer since
+		it := &s.items[ref]
+		if it.uses++; it.uses > 1 || v.Exists(it.there) { // the latter is a performer since
 			continue
 		}
-		e, err := world.Add(v, s.world, ref)
+		e, err := world.Add(v, s.world, it.name)
 		if err != nil {
 			return fmt.Errorf("level %s: %w", s.plan.Levels[level].Name, err)
 		}
-		s.there[ref] = e
+		it.there = e
 	}
 	return nil
 }
 
 func (s *System) unload(level int, v *ecm.View) {
 	for _, ref := range s.refs[level] {
-		if s.uses[ref]--; s.uses[ref] == 0 && !s.performs(s.there[ref]) {
-			v.Remove(s.there[ref])
-			delete(s.there, ref)
+		it := &s.items[ref]
+		if it.uses--; it.uses == 0 && !s.performs(it.there) {
+			v.Remove(it.there)
+			it.there = 0
 		}
 	}
 }
