@@ -181,6 +181,9 @@ func removeAccount(c *call) (Response, *problem) {
 	if node, found := c.tree.Get(tokensPath + "/" + a.Token); found {
 		c.remove(tokensPath+"/"+a.Token, node.Version)
 	}
+	if p := c.removeKeys(a.Name); p != nil {
+		return Response{}, p
+	}
 	c.removeLetters(a.Name, math.MaxUint64)
 	for _, path := range []string{mailPath + "/" + a.Name, serversPath + "/" + a.Name} {
 		if node, found := c.tree.Get(path); found {

@@ -100,6 +100,27 @@ func removeKey(c *call) (Response, *problem) {
 	return Response{Status: 204}, nil
 }
 
+// removeKeys removes the keys of an account: what they sign is not in the name of that account any more, nor of a later one that is called alike.
+func (c *call) removeKeys(account string) *problem {
+	for after := ""; ; {
+		ids := c.tree.List(keysPath, after, maxList)
+		for _, id := range ids {
+			var k key
+			version, p := c.load(keysPath+"/"+id, &k)
+			if p != nil {
+				return p
+			}
+			if k.Account == account {
+				c.remove(keysPath+"/"+id, version)
+			}
+		}
+		if len(ids) < maxList {
+			return nil
+		}
+		after = ids[len(ids)-1]
+	}
+}
+
 // publicKey reads a public key, and returns it as it is kept, too.
 func publicKey(jwk []byte) (public seal.PublicKey, text []byte, p *problem) {
 	public, err := seal.ParsePublicKey(jwk)

@@ -14,7 +14,7 @@ func routes() []route {
 		{method: "POST", path: "/v1/accounts", id: "makeAccount", summary: "Make an account; its token is told this once", admin: true, body: "AccountWish",
 			status: 201, answer: "NewAccount", problems: []string{"exists"}, handle: makeAccount},
 		{method: "GET", path: "/v1/accounts/{name}", id: "showAccount", summary: "An account", status: 200, answer: "Account", problems: []string{"unknown-account"}, handle: showAccount},
-		{method: "DELETE", path: "/v1/accounts/{name}", id: "removeAccount", summary: "Remove an account, and its token", admin: true, status: 204,
+		{method: "DELETE", path: "/v1/accounts/{name}", id: "removeAccount", summary: "Remove an account, with its token, its keys and its mail; what it owns stays", admin: true, status: 204,
 			problems: []string{"unknown-account", "own-account", "precondition-failed"}, handle: removeAccount},
 		{method: "POST", path: "/v1/accounts/{name}/token", id: "renewToken", summary: "Another token for an account; the one that it had is good for nothing then", status: 200, answer: "NewAccount",
 			problems: []string{"unknown-account", "forbidden", "precondition-failed"}, handle: renewToken},
