@@ -151,7 +151,8 @@ func (c *client) comeBack(own *conn) {
 	if c.phase != returning {
 		c.before = c.phase
 	}
-	c.conn, c.member, c.phase = own, 0, returning
+	c.conn, c.member, c.phase = own, uint32(len(own.members)), returning
+	own.members = append(own.members, c)
 	c.out.Member = c.member
 	c.in.Clear()
 	c.authorized, c.last, c.asked = metasim.Start, metasim.Message{}, false

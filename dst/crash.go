@@ -117,11 +117,10 @@ func (n *network) done(ev metasim.Event, effects []metasim.Effect) {
 // comeHome has a client come back to the new server, or starts it again, unless the journal has that it has left.
 func (n *network) comeHome(i int, c *client, caughtUp bool) error {
 	presence := n.server.Presence(metasim.ClientID(i))
-	own := n.connect()
+	own := n.shared(n.conns)
 	lacks := n.ledger.Account(metasim.ClientID(i)).Sent < c.sent || n.books.accounts[i].last < c.handled // what it does not remember
 	switch survives := c.survives && caughtUp && c.phase != over && c.Patience() > 0 && !lacks && n.r.IntN(3) > 0; {
 	case survives:
-		own.members = append(own.members, c)
 		n.count[countReturned]++
 		c.comeBack(own)
 	case presence == session.Left || presence == session.Lost: // the run goes on without it
@@ -134,6 +133,6 @@ func (n *network) comeHome(i int, c *client, caughtUp bool) error {
 		n.clients[i].repeats = presence == session.Away
 		n.count[countRestarted]++
 	}
-	n.conns = append(n.conns, own)
+	n.use(own)
 	return nil
 }

@@ -24,9 +24,13 @@ func (n *network) draw(schedule uint64) {
 			n.cut = n.moment(0)
 		}
 	}
-	if !n.restart && !n.resumes {
-		return
+	if n.restart || n.resumes {
+		n.keepJournal()
 	}
+}
+
+// keepJournal has what a client needs that is started again: a journal, and checkpoints of some.
+func (n *network) keepJournal() {
 	n.disk, n.every = newDisk(n.r), map[string]metasim.Time{}
 	for i := range n.scenario.clients {
 		if n.r.IntN(3) > 0 {
@@ -108,12 +112,12 @@ func (n *network) ripe(m moment) bool {
 			n.victim = n.feeds[0].conn
 		}
 	case unread:
-		if i := slices.IndexFunc(n.conns, func(c *conn) bool { return slices.ContainsFunc(c.up, isPromise) }); i >= 0 {
+		if i := slices.IndexFunc(n.conns, func(c *conn) bool { return len(c.members) > 0 && slices.ContainsFunc(c.up, isPromise) }); i >= 0 {
 			n.victim = n.conns[i]
 		}
 	default:
 		for i, c := range n.clients {
-			if c.is(m.after, n.dispatcher.Status(metasim.ClientID(i)).Clock) {
+			if c != nil && c.is(m.after, n.dispatcher.Status(metasim.ClientID(i)).Clock) {
 				n.victim = c.conn
 			}
 		}

@@ -33,6 +33,10 @@ func newNest(s *scenario) (*nest, error) {
 			n.inner.config.Outside = append(n.inner.config.Outside, name)
 		}
 	}
+	if r.IntN(2) == 0 {
+		n.outer.clientsDie()
+		n.inner.clientsDie()
+	}
 	n.outer.config.Clients = append(n.outer.config.Clients, ear)
 	n.outer.config.Groups = [][]string{group}
 	n.inner.led = true
@@ -53,6 +57,12 @@ func newNest(s *scenario) (*nest, error) {
 	n.inInner = &conn{session: n.inner.server.Connect(gateOutput{func() {}})}
 	n.outer.conns = append(n.outer.conns, n.inOuter)
 	return n, nil
+}
+
+// clientsDie has clients die, which are started again. Nothing else of nested runs survives a death.
+func (n *network) clientsDie() {
+	n.cut, n.restart = n.moment(0), true
+	n.keepJournal()
 }
 
 // of returns the run that a client takes part in.
@@ -79,6 +89,11 @@ func (n *nest) run() error {
 	for range tooMuch {
 		if err := errors.Join(n.outer.err, n.inner.err); err != nil {
 			return err
+		}
+		for _, part := range [...]*network{n.outer, n.inner} {
+			if part.happened++; part.ripe(part.cut) {
+				part.lose()
+			}
 		}
 		if !n.one(true) && !n.one(false) {
 			return n.end()
@@ -332,8 +347,10 @@ func (n *nest) end() error {
 	}
 	acts := 0
 	for i := range n.inside {
-		acts += len(n.of(i).clients[i].transcript)
+		c := n.of(i).clients[i]
+		acts += max(len(c.transcript), len(c.old))
 	}
+	n.inner.count[countNestedAgain] = n.outer.count[countRestarted] + n.inner.count[countRestarted]
 	// What crosses is given twice, so there are twice as many authorizations as in one run, at most.
 	if grants := n.outer.books.grants + n.inner.books.grants; grants > 2*creep*(acts+len(n.inside)) {
 		return fmt.Errorf("%d authorizations in both runs for %d things that clients saw or did: they creep", grants, acts)

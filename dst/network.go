@@ -2,12 +2,10 @@ package dst
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"metasim/metasim"
-	"metasim/record/past"
 	"metasim/wire"
 	"metasim/wire/session"
 )
@@ -30,7 +28,7 @@ func drawNetwork(s *scenario, r *rand.Rand) *network {
 		config.Clients = append(config.Clients, s.clients[i].name)
 	}
 	return &network{
-		scenario: s, r: r, config: config, lazy: pick(r, 0, 50, 90, 97), permitted: metasim.Infinity, clients: make([]*client, len(s.clients)),
+		scenario: s, r: r, relayed: s.seed%3 == 0, config: config, lazy: pick(r, 0, 50, 90, 97), permitted: metasim.Infinity, clients: make([]*client, len(s.clients)),
 	}
 }
 
@@ -141,45 +139,6 @@ func (n *network) held(c *conn) bool {
 	return n.disk != nil && n.disk.durable && c.mark > n.disk.synced
 }
 
-// read lets the server read some packets of a connection.
-func (n *network) read(c *conn, packets int) {
-	for _, p := range c.up[:packets] {
-		if n.failed == nil {
-			n.packet(c, p)
-		}
-	}
-	c.up = append(c.up[:0], c.up[packets:]...)
-}
-
-// packet takes one packet to the server's end, and what follows from it to the dispatcher.
-func (n *network) packet(c *conn, p wire.Packet) {
-	if len(c.members) > 0 { // else it is that of a gateway
-		n.occurs(c, p)
-	}
-	ev, refusal := n.server.Receive(c.session, p)
-	if refusal != nil {
-		n.complain(refused(refusal))
-	}
-	if id, saved := n.server.Saved(); saved != nil && saved.Failed == "" {
-		n.count[countSaved]++
-		account := n.ledger.Account(id)
-		n.complain(n.disk.keep(id, &session.Saved{Checkpoint: *saved, Sent: account.Sent, Sends: n.ledger.SendsOf(id)}))
-	}
-	if join, ok := ev.(*metasim.Join); ok && n.server.Presence(join.Client) == session.Away {
-		n.comeBack(c, join)
-		return
-	}
-	for ev != nil && n.err == nil {
-		n.observe(ev, n.dispatcher.Step(ev))
-		n.dirty = true
-		if n.failed != nil {
-			n.complain(n.failed)
-			return
-		}
-		ev = n.server.Answer(ev)
-	}
-}
-
 // settle settles, and checks what holds after it.
 func (n *network) settle() {
 	n.dirty = false
@@ -246,135 +205,19 @@ func (n *network) arrive(c *conn, packets int) {
 	c.down = append(c.down[:0], c.down[packets:]...)
 }
 
-// lose ends a connection on which somebody takes part: a part of what was written on it still arrives at the server.
-func (n *network) lose() {
-	reads := n.cut.after != unread
-	n.cut = n.again(n.cut)
-	for _, k := range n.r.Perm(len(n.conns)) {
-		c := n.conns[k]
-		if n.victim != nil {
-			c = n.victim
-		}
-		if len(n.server.Disconnect(c.session)) == 0 {
-			continue
-		}
-		if reads {
-			n.read(c, n.r.IntN(len(c.up)+1))
-		}
-		lost := n.server.Disconnect(c.session)
-		*c = conn{session: c.session, members: c.members, closed: true}
-		for _, m := range c.members {
-			m.phase = over
-		}
-		if n.restart {
-			n.startAgain(c)
-			return
-		}
-		n.count[countLost] = 1
-		n.feeds = slices.DeleteFunc(n.feeds, func(f feed) bool { return f.conn == c })
-		for _, id := range lost {
-			n.lost(id)
-		}
+// use adds a connection, if it is not there yet.
+func (n *network) use(c *conn) {
+	if !slices.Contains(n.conns, c) {
+		n.conns = append(n.conns, c)
 		return
 	}
+	n.count[countShared]++
 }
 
-// lost goes on without a client, or ends the run.
-func (n *network) lost(id metasim.ClientID) {
-	if n.finished || !n.server.Lose(id) {
-		return
+// shared draws one of these connections, as that of a relay which brings several clients, or makes one.
+func (n *network) shared(conns []*conn) *conn {
+	if len(conns) == 0 || !n.relayed || n.r.IntN(2) == 0 {
+		return n.connect()
 	}
-	if n.detach && n.server.Started() {
-		n.dirty = true
-		n.count[countDetached]++
-		ev := n.server.Cut(id, n.dispatcher.Status(id).Clock)
-		n.observe(ev, n.dispatcher.Step(ev))
-		return
-	}
-	n.count[countFailed] = 1
-	n.finished, n.failed = true, fmt.Errorf("lost client %d", id)
-	n.server.Farewell(n.failed)
-}
-
-// startAgain starts again who was on a connection that has ended, each on a connection of its own. Another one may end later.
-func (n *network) startAgain(ended *conn) {
-	for i, c := range n.clients {
-		id := metasim.ClientID(i)
-		if c.conn != ended || n.server.Presence(id) == session.Left {
-			continue
-		}
-		n.count[countRestarted]++
-		n.server.Vacate(id)
-		n.feeds = slices.DeleteFunc(n.feeds, func(f feed) bool { return f.client == id })
-		own := n.connect()
-		n.conns = append(n.conns, own)
-		n.complain(n.join(i, own))
-		n.clients[i].repeats = true
-	}
-}
-
-// comeBack lets a client in again. What it was given before the run had started is nothing.
-func (n *network) comeBack(c *conn, join *metasim.Join) {
-	if refusal := n.server.Return(join); refusal != nil {
-		n.complain(refused(refusal))
-		return
-	}
-	if n.server.Repeats(join.Client) {
-		p, err := n.recall(join.Client)
-		if err != nil {
-			n.complain(err)
-			return
-		}
-		n.feeds = append(n.feeds, feed{client: join.Client, conn: c, past: p, slow: n.r.IntN(3) == 0})
-	}
-}
-
-// recall opens what the journal has of a client by now; if it makes checkpoints, of what follows the last one.
-func (n *network) recall(id metasim.ClientID) (*past.Reader, error) {
-	p, size, err := n.disk.past(id)
-	if err == nil && n.server.Saves(id) {
-		unfit := func(err error) {
-			if !n.disk.damaged {
-				n.complain(err)
-			}
-		}
-		p.From(func() []*past.Kept { return n.disk.kept.Last(id, size, unfit) }, unfit)
-	}
-	return p, err
-}
-
-// remember gives the server a part of the past of a client that has come back, as from a journal.
-func (n *network) remember() {
-	f := n.feeds[0]
-	most := 6
-	if f.slow {
-		most = 2
-	}
-	f.past.Parts(n.r.IntN(most))
-	part, whole, err := f.past.Next()
-	if err != nil {
-		n.complain(err)
-		return
-	}
-	if whole {
-		n.feeds = n.feeds[1:]
-	}
-	id, conn := f.client, f.conn
-	n.server.Remember(id, part, whole)
-	if !whole { // what waited for this part may be from its past, and its next report says it again
-		n.clients[id].vowed = metasim.Start
-	}
-	for _, p := range n.server.Held(id) {
-		n.packet(conn, p)
-	}
-	if c, s := n.clients[id], n.dispatcher.Status(id); whole && c.phase != over && !s.Gone && s.NoSendBefore.Before(c.vowed) {
-		n.complain(fmt.Errorf("%s has promised to send nothing before %v, and the dispatcher knows of %v", c.name, c.vowed, s.NoSendBefore))
-	}
-}
-
-func refused(r *session.Refusal) error {
-	if d := r.Difference; d != nil {
-		return fmt.Errorf("a client is not what it was: %s: %s, now %s", d.Where, d.Then, d.Now)
-	}
-	return fmt.Errorf("the server refuses: %s %s", r.Text, r.Cause)
+	return conns[n.r.IntN(len(conns))]
 }

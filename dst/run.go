@@ -133,7 +133,7 @@ func (n *network) end() error {
 		acts += max(len(c.transcript), len(c.old)) // it may have died while it repeated its past
 		presence := n.server.Presence(metasim.ClientID(i))
 		switch {
-		case c.conn.closed || n.failed != nil && (presence == session.Absent || presence == session.Away): // its connection closes
+		case c.conn.closed || c.gone || n.failed != nil && (presence == session.Absent || presence == session.Away): // its connection closes
 		case n.failed == nil && !errors.Is(c.Err(), session.ErrLeft):
 			return fmt.Errorf("the run is over, and %s at %v is not: %v", c.name, c.Now(), c.Err())
 		case c.phase != over:

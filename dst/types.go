@@ -32,6 +32,8 @@ const (
 	countFailed
 	countDetached
 	countRestarted
+	countAlone
+	countShared
 	countSaved
 	countBegun
 	countCrashes
@@ -39,6 +41,7 @@ const (
 	countReturned
 	countNested
 	countCrossed
+	countNestedAgain
 	counts
 )
 
@@ -135,6 +138,7 @@ type client struct {
 	handled    uint64          // likewise
 	survives   bool            // it can outlive its server
 	repeats    bool            // it was started again
+	gone       bool            // its process died, and the connection that it shared has not ended
 	authorized metasim.Instant // as far as it has read
 	last       metasim.Message // that arrived
 	known      []string        // channels on which it has a handler
@@ -188,6 +192,7 @@ type network struct {
 	cut        moment
 	detach     bool
 	restart    bool                    // who is on a connection that ends is started again
+	relayed    bool                    // as behind a relay: of several on a connection one dies alone, and several come back over one
 	disk       *disk                   // nil: nobody reads a journal
 	crash      moment                  // of the server
 	resumes    bool                    // a server that crashes is resumed, and clients may come back
