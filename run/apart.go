@@ -45,7 +45,7 @@ type farCell struct {
 	hostedCell
 	post   *courier
 	gate   *server.Gate
-	met    atomic.Bool // its process has come
+	came   atomic.Bool // its process has come
 	result *cellResult // what it has said in the end; nil: nothing
 }
 
@@ -80,7 +80,7 @@ type cellSetup struct {
 }
 
 func newFarCell(n *nest, sc *scenarios.Scenario, name string) *farCell {
-	f := &farCell{nest: n, hostedCell: hostedCell{name: name}, post: newCourier()}
+	f := &farCell{nest: n, hostedCell: hostedCell{name: name, met: make(chan struct{}), heard: make(chan struct{})}, post: newCourier()}
 	for _, client := range sortedNames(sc) {
 		if strings.HasPrefix(client, name+"/") {
 			f.own = append(f.own, client)
@@ -152,8 +152,10 @@ func (all *farCells) accept() {
 		}
 		all.work.Go(func() {
 			if f := all.meet(conn); f != nil {
+				close(f.met)
 				go f.post.deliver(conn)
 				f.serve(conn, all.cancel)
+				close(f.heard)
 			} else {
 				_ = conn.Close() // who has not shown the token is told nothing
 			}
@@ -178,7 +180,7 @@ func (all *farCells) meet(conn wire.Conn) *farCell {
 	}
 	hello, is := packets[0].Body.(wire.Hello)
 	i := slices.IndexFunc(all.cells, func(f *farCell) bool { return f.name == hello.Name })
-	if !is || !knows(hello.Token) || i < 0 || all.cells[i].met.Swap(true) {
+	if !is || !knows(hello.Token) || i < 0 || all.cells[i].came.Swap(true) {
 		return nil
 	}
 	if isGuarded {

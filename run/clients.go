@@ -210,6 +210,7 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 		if g[0].Restarts > 0 {
 			within(ctx.Done(), helloGrace)
 		}
+		c.cells.hear(g[0].Name)
 		c.exited(p.clients, life, "its process ended")
 	}()
 	return nil

@@ -18,8 +18,10 @@ type hostedCells struct {
 
 // A hostedCell is one of them.
 type hostedCell struct {
-	name string
-	own  []string // its clients, in order
+	name  string
+	own   []string      // its clients, in order
+	met   chan struct{} // closed when its process has come
+	heard chan struct{} // closed when all that its process has said is read
 }
 
 // cellModel is the model of a client of the outer run that is a nested run.
@@ -36,17 +38,32 @@ func (h *hostedCells) groups() (all []group) {
 	return all
 }
 
-// own returns the clients of a nested run; none of a client.
-func (h *hostedCells) own(name string) []string {
+// of returns the nested run of a name; nil of a client.
+func (h *hostedCells) of(name string) *hostedCell {
 	if h == nil {
 		return nil
 	}
-	for _, f := range h.all {
-		if f.name == name {
-			return f.own
+	for i := range h.all {
+		if h.all[i].name == name {
+			return &h.all[i]
 		}
 	}
 	return nil
+}
+
+// own returns the clients of a nested run; none of a client.
+func (h *hostedCells) own(name string) []string {
+	if f := h.of(name); f != nil {
+		return f.own
+	}
+	return nil
+}
+
+// hear waits until all is read that the ended process of a nested run has said: why it has failed may be on the way still. Of a client it waits for nothing.
+func (h *hostedCells) hear(name string) {
+	if f := h.of(name); f != nil && within(f.met, helloGrace) {
+		within(f.heard, lastWords)
+	}
 }
 
 // lost says that the process of a nested run was lost, if that is why the run failed.
