@@ -87,7 +87,7 @@ func (f *files) receiveFile() error {
 	}
 	all, err := stream.FilesIn(rights[:oob])
 	l := letter{at: binary.LittleEndian.Uint32(said[:]), files: all, more: flags&unix.MSG_CTRUNC != 0}
-	if err == nil && n == 4 && len(all) > 0 && f.mail.add(l) {
+	if err == nil && n == 4 && (len(all) > 0 || l.more) && f.mail.add(l) {
 		return nil
 	}
 	return errors.Join(errors.New("the peer sends what is no file"), err, l.close())

@@ -336,3 +336,23 @@ func TestAClaimedFileNeverComes(t *testing.T) {
 	require.NoError(t, b.Close())
 	require.ErrorIs(t, <-reading, net.ErrClosed)
 }
+
+// A side that may have no more descriptors says so where the file would be: the peer has not closed.
+func TestNoRoomForAFile(t *testing.T) {
+	a, b := connPair(t, 4096)
+	f := sealedFile(t, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
+	_, err := a.Write([]byte("before"))
+	require.NoError(t, err)
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	require.NoError(t, a.sendFile(int(f.Fd())))
+	a.claim()
+	got := make([]byte, 10)
+	n, first := b.Read(got)
+	_, err = b.Read(got[n:])
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, errors.Join(first, f.Close()))
+	require.Equal(t, "before", string(got[:n]))
+	require.ErrorContains(t, err, "no room for the descriptor of what comes apart; raise the limit of open files (ulimit -n)")
+}

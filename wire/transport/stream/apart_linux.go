@@ -128,9 +128,12 @@ func (s *apartSocket) take(n int) (int, error) {
 	more := s.got.flags&unix.MSG_CTRUNC != 0
 	greets := !s.begun
 	s.begun = true
-	if err == nil && greets && len(files) == 1 && !more {
+	switch {
+	case err == nil && greets && len(files) == 1 && !more:
 		s.parts.Knows.Store(true)
 		return n, files[0].Close()
+	case err == nil && greets && len(files) == 0: // this process has no room for it: then nothing is sent apart
+		return n, nil
 	}
 	if err := errors.Join(err, s.parts.Take(files, more || err != nil)); err != nil {
 		return 0, err

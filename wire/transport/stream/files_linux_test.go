@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"metasim/internal/shortdir"
 	"metasim/metasim"
 	"metasim/wire"
 )
@@ -198,6 +200,46 @@ func TestNoDescriptorIsInherited(t *testing.T) {
 		require.True(t, strings.HasPrefix(name, "/memfd:metasim"), name)
 	}
 	runtime.KeepAlive(got)
+}
+
+// noRoom lets this process open no file, until the result is called.
+func noRoom(t *testing.T) (again func()) {
+	t.Helper()
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	return func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }
+}
+
+// Who may have no more descriptors is told that, and not that the peer has sent too many. One who cannot greet is sent bytes.
+func TestNoRoomForADescriptor(t *testing.T) {
+	clients, servers, _ := meet(t, 1)
+	require.NoError(t, clients[0].Write([]wire.Packet{large(1, 2<<20)}))
+	again := noRoom(t)
+	_, err := servers[0].Read()
+	again()
+	require.EqualError(t, err, "read from "+servers[0].Peer()+": "+errNoRoom.Error())
+
+	opened, err := listenUnix("unix://" + shortdir.Make(t) + "/s")
+	require.NoError(t, err)
+	c, err := Unix().Dial(t.Context(), opened.URL())
+	require.NoError(t, err)
+	s, err := opened.Accept()
+	require.NoError(t, err)
+	hello := []wire.Packet{{Body: wire.Goodbye{}}}
+	require.NoError(t, c.Write(hello))
+	again = noRoom(t)
+	got, err := s.Read()
+	again()
+	require.NoError(t, err)
+	require.Equal(t, hello, got)
+	require.NoError(t, s.Write(hello))
+	_, err = c.Read()
+	require.NoError(t, err)
+	sent := large(2, 2<<20)
+	require.Equal(t, payloadOf(sent), payloadOf(pass(t, c, s, sent)[0]))
+	require.Zero(t, keptBy(s).used())
+	require.NoError(t, errors.Join(s.Close(), c.Close(), opened.Close()))
 }
 
 // BenchmarkPlaces measures the processor time of a state of 16 MiB that is set, byte by byte or at once, and then is in a sealed file: set in memory of its own and written, or

@@ -36,7 +36,13 @@ func (p *Parts) Take(files []*os.File, more bool) error {
 	return err
 }
 
+// errNoRoom says that the system has thrown away the descriptor of a part: this process may not have another one.
+var errNoRoom = errors.New("this process has no room for the descriptor of what comes apart; raise the limit of open files (ulimit -n)")
+
 func (p *Parts) take(files []*os.File, more bool) (err error) {
+	if len(files) == 0 && more {
+		return errNoRoom
+	}
 	if len(files) != 1 || more {
 		return p.refuse(fmt.Sprintf("%d descriptors at once", max(len(files), 2)), "one comes at a time")
 	}
