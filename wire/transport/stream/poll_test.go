@@ -15,7 +15,10 @@ type polled struct {
 	looks int
 }
 
-func newPolled() *polled {
+// newPolled makes one in a process with two processors, also where the machine has one, on which nobody polls.
+func newPolled(t *testing.T) *polled {
+	processors := runtime.GOMAXPROCS(2)
+	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
 	p := &polled{clock: time.Unix(0, 0)}
 	p.now = func() time.Time { return p.clock }
 	p.yield = func() bool {
@@ -37,7 +40,7 @@ func (p *polled) read(after time.Duration) time.Duration {
 }
 
 func TestAPeerThatAnswersSoonIsPolled(t *testing.T) {
-	p := newPolled()
+	p := newPolled(t)
 	for range 100 {
 		require.Equal(t, 10*time.Microsecond, p.read(10*time.Microsecond))
 	}
@@ -45,7 +48,7 @@ func TestAPeerThatAnswersSoonIsPolled(t *testing.T) {
 
 // One poll in vain costs what a sleep costs, and those of a peer that is never soon are nothing beside its sleeps.
 func TestAPeerThatAnswersLateIsPolledSeldom(t *testing.T) {
-	p := newPolled()
+	p := newPolled(t)
 	var polls []int // the Reads that polled
 	var cost time.Duration
 	const reads = 10_000
@@ -71,7 +74,7 @@ func TestAPeerThatAnswersLateIsPolledSeldom(t *testing.T) {
 
 // Half of the answers are late: then it does not pay.
 func TestAPeerThatAnswersSoonNowAndThen(t *testing.T) {
-	p := newPolled()
+	p := newPolled(t)
 	polls := 0
 	for i := range 10_000 {
 		p.read(time.Duration(i%2) * 2 * pollLimit)
@@ -82,7 +85,7 @@ func TestAPeerThatAnswersSoonNowAndThen(t *testing.T) {
 
 // Where a yield gives the processor to somebody who computes, an answer in time is luck: a sleeper is woken at once.
 func TestAProcessorThatIsWantedIsNotPolledOn(t *testing.T) {
-	p := newPolled()
+	p := newPolled(t)
 	p.yield = func() bool {
 		p.clock = p.clock.Add(stolen)
 		return true
@@ -90,7 +93,7 @@ func TestAProcessorThatIsWantedIsNotPolledOn(t *testing.T) {
 	p.read(time.Microsecond)
 	require.Equal(t, stolenVain, p.vain)
 
-	p = newPolled()
+	p = newPolled(t)
 	p.yield = func() bool { return false }
 	p.read(time.Microsecond)
 	require.Equal(t, 1, p.looks, "a system that cannot yield")
@@ -99,7 +102,7 @@ func TestAProcessorThatIsWantedIsNotPolledOn(t *testing.T) {
 
 // Somebody must be able to compute what is waited for.
 func TestOneProcessorIsNotPolledOn(t *testing.T) {
-	p := newPolled()
+	p := newPolled(t)
 	already := int32(runtime.GOMAXPROCS(0)) - 1
 	polling.Add(already)
 	defer polling.Add(-already)
@@ -110,7 +113,7 @@ func TestOneProcessorIsNotPolledOn(t *testing.T) {
 
 // A process that reads many connections has enough to do, and where it reads few again, it polls again.
 func TestManyConnectionsAreNotPolled(t *testing.T) {
-	p := newPolled()
+	p := newPolled(t)
 	few := int32(many * runtime.GOMAXPROCS(0))
 	reading.Add(few + 1)
 	p.read(time.Microsecond)
