@@ -272,7 +272,9 @@ func (f *farCell) whole(body wire.Body, cancel context.CancelCauseFunc) {
 			r = noResult(f.own, fmt.Errorf("its result cannot be read: %w", err))
 		}
 		if f.result = r; r.Error != "" {
-			cancel(failedInside(f.name, r.Error))
+			err := failedInside(f.name, r.Error)
+			f.outer.server.Fail(err) // at once: soon it is told that the process has ended, and cancel is heard on a goroutine of its own
+			cancel(err)
 		}
 	}
 }
