@@ -68,15 +68,19 @@ func TestKilledNestedClients(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			n := max(3, *kills/4)
-			dir := t.TempDir()
-			o := options(t, "unix")
-			o.Nested, o.Apart = how == "nested", how == "apart"
-			var killing sync.WaitGroup
-			o.Watch = func(srv *server.Server) {
-				killing.Go(func() { killNested(t, srv, dir, n, quiet.Messages.Sent) })
+			out := (*run.Outcome)(nil)
+			for killed, runs := 0, 0; killed < n; runs++ { // a run that ends before all were killed begins again: on a busy machine who kills may be late
+				require.Less(t, runs, 5, "runs that ended before all were killed")
+				dir := t.TempDir()
+				o := options(t, "unix")
+				o.Nested, o.Apart = how == "nested", how == "apart"
+				var killing sync.WaitGroup
+				o.Watch = func(srv *server.Server) {
+					killing.Go(func() { killed = killNested(t, srv, dir, n, quiet.Messages.Sent) })
+				}
+				out = carryOut(t, nestedWorkers(t, dir, "0", fmt.Sprintf(", on_exit: restart, restarts: %d", n)), o)
+				killing.Wait()
 			}
-			out := carryOut(t, nestedWorkers(t, dir, "0", fmt.Sprintf(", on_exit: restart, restarts: %d", n)), o)
-			killing.Wait()
 			restarts := 0
 			for _, c := range out.Clients {
 				restarts += c.Restarts
@@ -88,8 +92,8 @@ func TestKilledNestedClients(t *testing.T) {
 	}
 }
 
-// killNested kills processes of workers in turn, each when the outer run, which is told of nearly all messages, has sent so many.
-func killNested(t *testing.T, srv *server.Server, dir string, n int, all uint64) {
+// killNested kills processes of workers in turn, each when the outer run, which is told of nearly all messages, has sent so many. It returns how many it has killed.
+func killNested(t *testing.T, srv *server.Server, dir string, n int, all uint64) int {
 	names := []string{"runs", "steps", "takes"}
 	killed := map[string]int{}
 	for i := range n {
@@ -98,18 +102,18 @@ func killNested(t *testing.T, srv *server.Server, dir string, n int, all uint64)
 		pid := pidOf(dir, name)
 		for pid == killed[name] || srv.Snapshot().Totals.Sent < at {
 			if srv.Snapshot().Over {
-				t.Error("the run is over before all were killed")
-				return
+				return i
 			}
 			<-time.After(time.Millisecond)
 			pid = pidOf(dir, name)
 		}
 		killed[name] = pid
-		if err := kill(pid); err != nil {
+		if err := kill(pid); err != nil && !srv.Snapshot().Over {
 			t.Error(err)
-			return
+			return n
 		}
 	}
+	return n
 }
 
 // TestKilledNestedRun kills metasim itself, which is all dispatchers of a run or one of two, and the process of the nested run. The run ends, what is lost is
@@ -131,13 +135,13 @@ func killNestedRun(t *testing.T, how, victim string, quiet *run.Outcome) {
 	signs, temp := t.TempDir(), shortdir.Make(t)
 	sc := nestedWorkers(t, signs, "0.1", "") // it takes six seconds: it is killed before it ends
 	dir := filepath.Join(t.TempDir(), "run")
-	at := int64(0.4 * rand.Float64() * float64(journalSize(t, quiet.RunDir))) // the journal of the outer run becomes more than half of that of a flat one
+	at := int64(0.3 * rand.Float64() * float64(journalSize(t, quiet.RunDir))) // the journal of the outer run becomes more than half of that of a flat one
 	p := startNested(t, sc, dir, how, temp)
 	require.Eventually(t, func() bool {
 		info, err := os.Stat(filepath.Join(dir, "journal"))
-		return err == nil && info.Size() >= at && pidOf(signs, "runs") > 0 && pidOf(signs, "takes") > 0 && pidOf(signs, "steps") > 0
+		return err == nil && info.Size() >= at && pidOf(signs, "runs") > 0 && pidOf(signs, "takes") > 0 && pidOf(signs, "steps") > 0 &&
+			len(withTemp(t, temp)) >= 6 // metasim, a supervisor and four clients: the last may not have begun
 	}, time.Minute, time.Millisecond, &p.err)
-	require.GreaterOrEqual(t, len(withTemp(t, temp)), 6, "metasim, a supervisor and four clients: %s", &p.err)
 	pid := p.cmd.Process.Pid
 	if victim == "cell" {
 		var err error

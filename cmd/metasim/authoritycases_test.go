@@ -59,6 +59,18 @@ func (w *liveWorld) encrypted() {
 	w.Cleanup(w.client.CloseIdleConnections)
 }
 
+// transferred returns the messages of a transfer, when all have written what they heard: perhaps after the entity has arrived.
+func (w *liveWorld) transferred(home string, from, to int, entity string) (messages []travelled) {
+	w.until("all have written what they heard", func() bool {
+		messages = readTravelled(w.T, string(w.read(filepath.Join(home, "audit.log"))), entity)
+		messages = append(messages, readTravelled(w.T, w.sims[from].out.String(), entity)...)
+		messages = append(messages, readTravelled(w.T, w.sims[to].out.String(), entity)...)
+		messages = slices.DeleteFunc(messages, func(m travelled) bool { return m.Kind == "ack" }) // it follows
+		return len(messages) >= 3
+	})
+	return messages
+}
+
 // Case 1 with two hops from homeserver to homeserver, and case 2, between programs over HTTPS and QUIC: each message has travelled as many hops as in a run, which the
 // envelopes of all sum up, and says how long each hop took. Certificates are of an authority of one's own; who does not trust it says so.
 func TestLiveCases(t *testing.T) {
@@ -79,6 +91,9 @@ func TestLiveCases(t *testing.T) {
 		if w.sims[c.from].name != "sim-c" {
 			w.sims[3].tell("give " + c.entity + " " + w.sims[c.from].name)
 			w.until("it is with who gives it", func() bool { return slices.Contains(w.sims[c.from].owns(), c.entity) })
+			w.until("its homeserver has written that down", func() bool {
+				return len(readTravelled(t, string(w.read(filepath.Join(c.home, "audit.log"))), c.entity)) > 0
+			})
 			for _, s := range w.sims {
 				s.out.clear()
 			}
@@ -90,15 +105,10 @@ func TestLiveCases(t *testing.T) {
 		w.until("it is handed over", func() bool { return slices.Contains(w.sims[c.to].owns(), c.entity) })
 		ended := time.Now().UnixNano()
 
-		messages := readTravelled(t, string(w.read(filepath.Join(c.home, "audit.log"))), c.entity)
-		messages = append(messages, readTravelled(t, w.sims[c.from].out.String(), c.entity)...)
-		messages = append(messages, readTravelled(t, w.sims[c.to].out.String(), c.entity)...)
+		messages := w.transferred(c.home, c.from, c.to, c.entity)
 		hops, latency := 0, int64(0)
 		var kinds []string
 		for _, m := range messages {
-			if m.Kind == "ack" {
-				continue // it follows
-			}
 			kinds = append(kinds, m.Kind)
 			hops += m.Hops
 			require.Len(t, m.LatencyNS, m.Hops, "%+v", m)

@@ -18,7 +18,9 @@ func TestLiveHandover(t *testing.T) {
 	s.eventually("each has its ball", func() bool { return len(a.owns()) == 1 && len(b.owns()) == 1 })
 	began := time.Now().UnixNano()
 	a.tell("give ball-a b")
-	s.eventually("a has the acknowledgement", func() bool { return strings.Contains(a.out.String(), `"kind":"ack"`) })
+	s.eventually("both have said what they heard", func() bool { // what b writes may be read later than what a writes
+		return strings.Contains(a.out.String(), `"kind":"ack"`) && strings.Contains(b.out.String(), `"kind":"handover"`)
+	})
 	ended := time.Now().UnixNano()
 	require.Equal(t, []string{"ball-a", "ball-b"}, b.owns())
 

@@ -114,7 +114,7 @@ func TestNewcomerAtAHomeserver(t *testing.T) {
 	w.sims[0].tell("give of-sim-a-00 sim-e")
 	s.tell("take of-sim-b-00")
 	w.until("it has both", func() bool { return slices.Equal(s.owns(), []string{"of-sim-a-00", "of-sim-b-00"}) })
-	require.Contains(t, s.out.String(), `"sealed":true`)
+	w.until("what it heard was sealed", func() bool { return strings.Contains(s.out.String(), `"sealed":true`) })
 
 	s.tell("give of-sim-a-00 sim-c")
 	w.sims[3].tell("take of-sim-b-00")

@@ -113,13 +113,13 @@ func TestRefused(t *testing.T) {
 func TestGone(t *testing.T) {
 	s := newStage(t)
 	p := s.launch("a", "echo $PPID; exec sleep 100")
-	require.Eventually(t, func() bool { return s.stdout("a") != "" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.stdout("a") != "" }, time.Minute, time.Millisecond)
 	parent, err := strconv.Atoi(strings.TrimSpace(s.stdout("a")))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(parent, syscall.SIGKILL))
 	<-p.Done()
 	require.ErrorIs(t, p.Err(), supervisor.ErrGone)
-	require.Eventually(t, func() bool { return syscall.Kill(p.PID(), 0) != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return syscall.Kill(p.PID(), 0) != nil }, time.Minute, time.Millisecond)
 	_, err = s.Close()
 	require.Error(t, err)
 }
@@ -128,7 +128,7 @@ func TestGone(t *testing.T) {
 func TestStopped(t *testing.T) {
 	s := newStage(t)
 	p := s.launch("a", "trap '' TERM; echo $PPID; while :; do sleep 1; done")
-	require.Eventually(t, func() bool { return s.stdout("a") != "" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.stdout("a") != "" }, time.Minute, time.Millisecond)
 	parent, err := strconv.Atoi(strings.TrimSpace(s.stdout("a")))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(parent, syscall.SIGSTOP))
@@ -149,7 +149,7 @@ func TestKilled(t *testing.T) {
 	}
 	s := newStage(t)
 	p := s.launch("a", "setsid sh -c 'setsid sleep 100 & echo $!; exec sleep 100' & echo $!; echo $PPID; exec sleep 100")
-	require.Eventually(t, func() bool { return len(strings.Fields(s.stdout("a"))) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(strings.Fields(s.stdout("a"))) == 3 }, time.Minute, time.Millisecond)
 	parent, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 	require.NoError(t, err)
 	supervisor, err := strconv.Atoi(strings.Fields(string(parent[bytes.LastIndexByte(parent, ')')+1:]))[1])
