@@ -122,7 +122,7 @@ func (f *files) take(b []byte) (int, error) {
 		return 0, err
 	}
 	f.in.had++
-	f.in.opened.Store(f.in.had)
+	f.in.opened.Swap(f.in.had)
 	rouse(f.in.writer)
 	return 0, nil
 }
@@ -151,7 +151,7 @@ func (f *files) putFile(b []byte, wait bool) (n int, possible bool, err error) {
 // claim says that a file was sent. The reader may have seen it come, and have gone to sleep again.
 func (f *files) claim() {
 	f.out.sent++
-	f.out.files.Store(f.out.sent)
+	f.out.files.Swap(f.out.sent)
 	rouse(f.out.reader)
 }
 

@@ -78,7 +78,7 @@ func (s *source) takeUntil(b []byte, tail uint32) (int, error) {
 	n := copy(b[:min(len(b), int(used))], from)
 	n += copy(b[n:min(len(b), int(used))], s.data) // the part that wrapped around
 	s.next += uint32(n)
-	s.head.Store(s.next)
+	s.head.Swap(s.next)
 	// A writer that waits is woken when half the ring is free, not for each byte.
 	if left := used - uint32(n); left <= s.size()/2 {
 		rouse(s.writer)
@@ -112,13 +112,14 @@ func (s *sink) put(b []byte) (int, error) {
 	n := copy(s.data[s.next&(s.size()-1):], b)
 	copy(s.data, b[n:]) // the part that wraps around
 	s.next += uint32(len(b))
-	s.tail.Store(s.next)
+	s.tail.Swap(s.next)
 	rouse(s.reader)
 	return len(b), nil
 }
 
 // rouse wakes the side that sleeps on the word, or is about to. The operations of sync/atomic have one total order: either
-// the sleeper's last look sees what was stored before the rouse, or the rouse sees the sleeper's 1.
+// the sleeper's last look sees what was stored before the rouse, or the rouse sees the sleeper's 1. What is stored before a rouse,
+// and that 1, are stored with Swap: the race detector's Store is a plain one of the processor, which a later Load may overtake.
 func rouse(word *atomic.Uint32) {
 	if word.Load() != 0 && word.Swap(0) != 0 {
 		wake(word)
@@ -165,7 +166,7 @@ func (w *wait) once(deadline time.Time) error {
 		w.spins--
 		return nil
 	case !w.armed:
-		w.word.Store(1)
+		w.word.Swap(1)
 		w.armed = true
 		return nil
 	}
