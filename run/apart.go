@@ -58,9 +58,6 @@ type farCells struct {
 	work   sync.WaitGroup
 }
 
-// lastWords is how long what a process has said before it ended may take to be read.
-const lastWords = 5 * time.Second
-
 // A cellSetup is what the process of a nested run is told of it.
 type cellSetup struct {
 	Resolved        json.RawMessage // the whole scenario

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"metasim/server"
 )
@@ -15,6 +16,13 @@ type hostedCells struct {
 	all           []hostedCell
 	server, token string // where they join
 }
+
+// helloGrace is how long the server has to read what a process said before it died, when it may be replaced. If the Hello of a dead process is
+// read later, the client is started once more, which is all that comes of it.
+const helloGrace = 100 * time.Millisecond
+
+// lastWords is how long what a process has said before it ended may take to be read.
+const lastWords = 5 * time.Second
 
 // A hostedCell is one of them.
 type hostedCell struct {

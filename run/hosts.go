@@ -20,10 +20,6 @@ import (
 // hostPatience is how long a host may take until its supervisor answers, and its relay.
 const hostPatience = 30 * time.Second
 
-// helloGrace is how long the server has to read what a process said before it died, when it may be replaced. If the Hello of a dead process is
-// read later, the client is started once more, which is all that comes of it.
-const helloGrace = 100 * time.Millisecond
-
 // relayLives is how many relays a host may have, one after the other.
 const relayLives = 4
 
