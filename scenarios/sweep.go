@@ -168,8 +168,8 @@ func (r *valueRange) whole(from, to int64, write func(int64) string) (values []s
 	if err != nil {
 		return nil, err
 	}
-	if span/step >= MaxRuns {
-		return nil, fmt.Errorf("has more than %d values; leave some out, as in {from: 1, to: 100}", MaxRuns)
+	if n := span / step; n >= MaxRuns {
+		return nil, fmt.Errorf("has %d values, and a sweep has at most %d runs; leave some out, as in {from: 1, to: 100}", max(n, n+1), MaxRuns) // n+1 is 0 where a uint64 ends
 	}
 	for i := range span/step + 1 {
 		values = append(values, write(int64(uint64(from)+i*step)))

@@ -29,14 +29,14 @@ func TestAxes(t *testing.T) {
 		require.Equal(t, want, a.Values, text)
 	}
 	for text, want := range map[string]string{
-		"seed":                        "varies nothing",
-		"seed= ":                      "varies nothing",
-		"a..b=1":                      "is no path",
-		"sweep.seed=1":                "varies the sweep itself",
-		"seed={from: 5, to: 1}":       "write the smaller one first",
-		"seed={from: 1, to: 1000001}": "has more than 1000000 values",
-		"seed={from: -9223372036854775807, to: 9223372036854775807}": "has more than 1000000 values",
-		"seed={from: -9223372036854775808, to: 9223372036854775807}": "has more than 1000000 values",
+		"seed":                         "varies nothing",
+		"seed= ":                       "varies nothing",
+		"a..b=1":                       "is no path",
+		"sweep.seed=1":                 "varies the sweep itself",
+		"seed={from: 5, to: 1}":        "write the smaller one first",
+		"seed={from: 1, to: 10000000}": "has 10000000 values, and a sweep has at most 1000000 runs",
+		"seed={from: -9223372036854775807, to: 9223372036854775807}": "has 18446744073709551615 values",
+		"seed={from: -9223372036854775808, to: 9223372036854775807}": "has 18446744073709551615 values", // one more, in fact
 		"seed={from: 1, to: 5, step: 0}":                             "a positive step of the same kind",
 		"seed={from: 1, to: 5, step: -1}":                            "a positive step of the same kind",
 		"seed={from: 1, to: 5, step: 1ms}":                           "a positive step of the same kind",

@@ -126,6 +126,12 @@ func between(least, most int, what string) cobra.PositionalArgs {
 			if len(args) > 0 {
 				given = fmt.Sprintf("%q", args)
 			}
+			if len(args) > most && cmd.HasSubCommands() {
+				cmd.SuggestionsMinimumDistance = 2
+				if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+					return fmt.Errorf("%s takes %s, but was given %s; did you mean %s %s?", cmd.Name(), what, given, cmd.CommandPath(), near[0])
+				}
+			}
 			return fmt.Errorf("%s takes %s, but was given %s; see %s --help", cmd.Name(), what, given, cmd.CommandPath())
 		}
 		return nil

@@ -129,11 +129,13 @@ func TestSweepTypedWrong(t *testing.T) {
 		"nothing is varied; add sweep: to the scenario": {"plain.yaml"},
 		"--vary: x: varies nothing":                     {"s.yaml", "--vary", "x"},
 		"sweep: nosuch: \"nosuch\" is unknown here":     {"s.yaml", "--vary", "nosuch=1"},
-		"has more than 1000000 values":                  {"s.yaml", "--vary", "seed={from: 1, to: 10000000}"},
+		"has 10000000 values":                           {"s.yaml", "--vary", "seed={from: 1, to: 10000000}"},
 		"use 1 or more":                                 {"s.yaml", "-j", "0"},
 		"there is no transport \"x\"":                   {"s.yaml", "--transport", "x"},
 		"there is no --progress \"x\"":                  {"s.yaml", "--progress", "x"},
 		"has files, but no sweep.json":                  {"s.yaml", "--out", "."},
+		"did you mean metasim sweep table?":             {"tabel", "."},
+		"no directory of a sweep":                       {"status", "s.yaml"},
 	} {
 		e := s.metasim(append([]string{"sweep"}, args...)...)
 		require.Equal(t, 2, e.status, "%v", args)

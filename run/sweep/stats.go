@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -40,7 +41,7 @@ type Record struct {
 // Read opens the directory of a sweep, also of one that goes on. The caller closes it.
 func Read(dir string) (*Record, error) {
 	plan, err := readPlan(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("%s has no %s, so it is no directory of a sweep; metasim sweep prints the name of the one that it writes", dir, planFile)
 	}
 	if err != nil {
