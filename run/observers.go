@@ -138,7 +138,9 @@ func (r *recorder) complete(out *Outcome) {
 	m.Traffic = &journal.Traffic{
 		FramesIn: out.FramesIn, FramesOut: out.FramesOut, BytesIn: out.BytesIn, BytesOut: out.BytesOut, Wakeups: out.Wakeups, RoundsS: out.RoundsS,
 	}
-	m.Placed = out.placed
+	if out.placed != nil { // else no client was placed: a run that goes on has from before where they were
+		m.Placed = out.placed
+	}
 	for i := range out.Clients {
 		if out.Clients[i].Exit == exitLost {
 			m.Lost = out.Clients[i].Name

@@ -32,8 +32,11 @@ func (c *clients) hostName(client string) string {
 	return ""
 }
 
-// placed says which clients were on which host at the end.
+// placed says which clients were on which host at the end. Nil: they have no place.
 func (c *clients) placed() (all []journal.Placed) {
+	if c.placement == nil {
+		return nil
+	}
 	for _, h := range c.hosts {
 		if h == nil || h.name == "" {
 			continue

@@ -28,6 +28,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	m := recorded.Manifest
 	o.Transport, o.Inside, o.Serve, o.Out, o.AllowOutside, o.Pack = m.Transport, m.Inside, m.Serve, recorded.Dir.Path(), m.AllowOutside, 0
 	o.Launch, o.Hosts, o.Nodes, o.LaunchOptions, o.Remote = m.Launch, m.Hosts, m.Nodes, m.LaunchOptions, m.Remote
+	sc.Placement = placementOf(m)
 	doors, err := o.reopen(recorded.Dir)
 	if err != nil {
 		return nil, err
@@ -68,6 +69,17 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 		return nil, errors.Join(err, writer.Close())
 	}
 	return r.carryOut(ctx)
+}
+
+// placementOf returns where the clients of a recorded run were. Those of a host that is not there any more are on any.
+func placementOf(m *journal.Manifest) map[string]int {
+	where := map[string]int{}
+	for host, placed := range m.Placed {
+		for _, name := range placed.Clients {
+			where[name] = host
+		}
+	}
+	return where
 }
 
 // GoesOn reports whether Resume failed because another process still writes the run.

@@ -23,7 +23,7 @@ func (c *clients) place() error {
 			of[name] = i
 			host, placed := c.scenario.Placement[name]
 			switch {
-			case !placed || host == fixed[i]:
+			case !placed || host == fixed[i] || host >= len(c.hosts) && len(c.scenario.Hosts) == 0: // the last: a run goes on with fewer hosts
 			case host >= len(c.hosts):
 				return fmt.Errorf("placement puts client %q on host %s, number %d of hosts, and the run has %d; ask for more hosts, or leave it out", name, c.scenario.Hosts[host], host+1, len(c.hosts))
 			case fixed[i] >= 0 && g[0].Model == cellModel:

@@ -217,6 +217,19 @@ links: [{delay: 1ms}]
 		require.NotZero(t, e.status)
 		require.Contains(t, e.err, says)
 	}
+
+	// A run that was cut off goes on with its clients where they were.
+	s.file("slow.yaml", strings.Replace(placed, "until: 1s", "rate: 1\nuntil: 2s", 1))
+	p := s.start([]string{path}, "run", "slow.yaml", "--launch", "ssh", "--remote", s.program, "--listen", "127.0.0.1:0", "--out", "slow")
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(s.dir, "slow", "clients", "d.stdout"))
+		return err == nil && joined(t, filepath.Join(s.dir, "slow")) == 4
+	}, patience/2, 10*time.Millisecond, "%s", p.err.String())
+	require.NoError(t, p.cmd.Process.Kill())
+	require.Equal(t, -1, p.wait().status, "it was killed")
+	out := s.start([]string{path}, "resume", "slow", "--json").wait().outcome(t)
+	require.True(t, out.OK, out.Error)
+	require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"b", "c"}, Exit: "ended"}, {Name: "n2", Clients: []string{"a", "d"}, Exit: "ended"}}, out.Hosts)
 }
 
 // All hosts are ready, or no client starts: the error names each host that is not.
