@@ -3,12 +3,17 @@
 package relay_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -25,11 +30,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testprogram.Main(m, map[string]testprogram.Program{"host": hostProgram}))
+	os.Exit(testprogram.Main(m, map[string]testprogram.Program{"clients": clientsProgram, "relay": relayProgram}))
 }
 
-// hostProgram is the clients of a host in a process of their own: with a relay, or each with a connection to the server.
-func hostProgram(args []string) error {
+// clientsProgram is some clients of a host in a process of their own.
+func clientsProgram(args []string) error {
 	numbers := make([]int, 3)
 	for i := range numbers {
 		var err error
@@ -37,31 +42,28 @@ func hostProgram(args []string) error {
 			return err
 		}
 	}
-	first, count, steps, url := numbers[0], numbers[1], numbers[2], args[4]
-	var relaying, clients sync.WaitGroup
-	if args[3] == "relayed" {
-		table := all.Table()
-		near, err := table.Listen("unix", "")
-		if err != nil {
-			return err
-		}
-		r := relay.New(relay.Config{Name: fmt.Sprint("host-", first), Server: url, Dial: table.DialAs})
-		relaying.Go(func() { _ = r.Accept(near) })                // it ends with the run
-		relaying.Go(func() { _ = r.Serve(context.Background()) }) // likewise
-		url = near.URL()
-	}
-	errs := make([]error, count)
-	for i := range count {
-		clients.Go(func() { errs[i] = star(context.Background(), first+i, steps, url) })
+	var clients sync.WaitGroup
+	errs := make([]error, numbers[1])
+	for i := range errs {
+		clients.Go(func() { errs[i] = star(context.Background(), numbers[0]+i, numbers[2], args[3]) })
 	}
 	clients.Wait()
-	relaying.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
+	return errors.Join(errs...)
+}
+
+// relayProgram is the relay of a host. It says where its clients reach it.
+func relayProgram(args []string) error {
+	table := all.Table()
+	near, err := table.Listen("unix", "")
+	if err != nil {
+		return err
 	}
-	return nil
+	fmt.Println(near.URL())
+	r := relay.New(relay.Config{Name: "host", Server: args[0], Dial: table.DialAs})
+	var accepting sync.WaitGroup
+	accepting.Go(func() { _ = r.Accept(near) }) // it ends with the run
+	defer accepting.Wait()
+	return r.Serve(context.Background())
 }
 
 // star runs a client that steps in time with all others: the first one hears all, and all hear the first one.
@@ -73,15 +75,24 @@ func star(ctx context.Context, i, steps int, url string) error {
 	return inStep(ctx, fmt.Sprint("c", i), says, hears, steps, url)
 }
 
-// BenchmarkHosts measures a step of 64 clients on four hosts, which are processes here: the processor time of the server alone, and of all together. On a
-// cluster the server has a host to itself, or shares one, and is what all wait for.
+// BenchmarkHosts measures a step of 64 clients on four hosts: for each a process of its clients, and one for its relay. It tells the processor time of the server
+// alone, and of all together. On a cluster the server has a host to itself, or shares one, and is what all wait for.
 func BenchmarkHosts(b *testing.B) {
 	for _, how := range []string{"direct", "relayed"} {
-		b.Run(how, func(b *testing.B) { onHosts(b, how, 4, 64) })
+		b.Run(how, func(b *testing.B) { onHosts(b, how == "relayed", 4, 4, 64) })
 	}
 }
 
-func onHosts(b *testing.B, how string, hosts, clients int) {
+// BenchmarkRoundTrip measures how long two clients, each in a process, need to hear one another: each over a QUIC connection to the server, or both over unix sockets
+// and a relay in a process of its own.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, how := range []string{"direct", "relayed"} {
+		b.Run(how, func(b *testing.B) { onHosts(b, how == "relayed", 1, 2, 2) })
+	}
+}
+
+// onHosts has the clients of some processes step in time, on hosts with a relay each or without.
+func onHosts(b *testing.B, relayed bool, hosts, processes, clients int) {
 	b.Setenv("TMPDIR", shortdir.Make(b))
 	var names []string
 	for i := range clients {
@@ -93,16 +104,20 @@ func onHosts(b *testing.B, how string, hosts, clients int) {
 	require.NoError(b, err)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = srv.Accept(l) }) // it ends with the run
-	self, err := os.Executable()
-	require.NoError(b, err)
-	var processes []*exec.Cmd
-	said := make([]bytes.Buffer, hosts)
-	for i := range hosts {
-		each := clients / hosts
-		cmd := exec.Command(self, fmt.Sprint(i*each), fmt.Sprint(each), fmt.Sprint(b.N), how, l.URL())
-		cmd.Env, cmd.Stderr = append(os.Environ(), testprogram.Env("host")), &said[i]
-		require.NoError(b, cmd.Start())
-		processes = append(processes, cmd)
+	urls := slices.Repeat([]string{l.URL()}, hosts)
+	var started []*process
+	for i := range urls {
+		if !relayed {
+			break
+		}
+		p := start(b, "relay", l.URL())
+		started = append(started, p)
+		urls[i], err = bufio.NewReader(p.out).ReadString('\n')
+		require.NoError(b, err)
+	}
+	each := clients / processes
+	for i := range processes {
+		started = append(started, start(b, "clients", fmt.Sprint(i*each), fmt.Sprint(each), fmt.Sprint(b.N), strings.TrimSpace(urls[i*hosts/processes])))
 	}
 	began := make(chan time.Duration, 1)
 	go func() {
@@ -114,9 +129,9 @@ func onHosts(b *testing.B, how string, hosts, clients int) {
 	b.StopTimer()
 	server := used() - <-began
 	var others time.Duration
-	for i, cmd := range processes {
-		require.NoError(b, cmd.Wait(), "%s", said[i].String())
-		u := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	for _, p := range started {
+		require.NoError(b, p.cmd.Wait(), "%s", p.err.String())
+		u := p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 		others += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	serving.Wait()
@@ -124,4 +139,22 @@ func onHosts(b *testing.B, how string, hosts, clients int) {
 	b.ReportMetric(float64(others)/float64(b.N), "hosts-cpu-ns/op")
 	b.ReportMetric(float64(srv.Result().Wakeups)/float64(b.N), "rounds/op")
 	b.ReportMetric(float64(srv.Result().Traffic.FramesIn)/float64(b.N), "frames-in/op")
+}
+
+// A process is one that a benchmark has started.
+type process struct {
+	cmd *exec.Cmd
+	out io.Reader
+	err bytes.Buffer
+}
+
+func start(b *testing.B, program string, args ...string) *process {
+	self, err := os.Executable()
+	require.NoError(b, err)
+	p := &process{cmd: exec.Command(self, args...)}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), testprogram.Env(program)), &p.err
+	p.out, err = p.cmd.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, p.cmd.Start())
+	return p
 }
