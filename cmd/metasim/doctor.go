@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -39,10 +40,13 @@ func newDoctor(std streams) *cobra.Command {
 			if err := f.check(); err != nil {
 				return badUsage(err)
 			}
+			var err error
+			if f.Here, err = os.Executable(); err != nil {
+				return failed(fmt.Errorf("this program cannot find its own file: %w", err))
+			}
 			f.Version = run.BuildVersion()
 			r := doctor.Examine(cmd.Context(), f.Options)
 			var text bytes.Buffer
-			var err error
 			if f.json {
 				err = printJSON(&text, r)
 			} else {
@@ -60,7 +64,8 @@ func newDoctor(std streams) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.launch, "launch", "local", "what runs are to be started by: `local`, ssh or slurm")
 	flags.StringSliceVar(&f.Hosts, "hosts", nil, "ask these `hosts` over ssh, as in node-1,node-2; ssh must need no password there")
-	flags.StringVar(&f.Remote, "remote", "metasim", "what metasim is called on other hosts: a `program` in the PATH there, or its path")
+	flags.StringVar(&f.Remote, "remote", "", "what metasim is called on other hosts: a `program` in the PATH there, or its path (default: metasim over ssh, and with\n"+
+		"--launch slurm the path that it has here)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
 }

@@ -13,6 +13,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"time"
@@ -53,7 +54,8 @@ type Options struct {
 	Version string   // of this metasim
 	Hosts   []string // that are asked over ssh
 	Slurm   bool     // it has to be there, and its nodes are asked
-	Remote  string   // how metasim is called on other hosts
+	Remote  string   // how metasim is called on other hosts; empty: metasim over ssh, and Here on those of a cluster
+	Here    string   // where this program is
 }
 
 // Examine examines this host, and asks others. Nothing that does not answer keeps it for longer than patience.
@@ -63,10 +65,10 @@ func Examine(ctx context.Context, o Options) *Report {
 	r.Checks = append(thisHost(ctx, r.Host), slurm(ctx, o.Slurm)...)
 	var all []asked
 	for _, host := range o.Hosts {
-		all = append(all, asked{host, launch.SSH{}.Command(host, o.Remote, "doctor", "--json")})
+		all = append(all, asked{host, launch.SSH{}.Command(host, cmp.Or(o.Remote, "metasim"), "doctor", "--json")})
 	}
 	if o.Slurm {
-		all = append(all, overSlurm(ctx, o.Remote)...)
+		all = append(all, overSlurm(ctx, cmp.Or(o.Remote, o.Here))...)
 	}
 	r.ask(ctx, all)
 	return r

@@ -102,12 +102,17 @@ func TestSlurm(t *testing.T) {
 	require.Equal(t, Bad, p.State, "a partition has no node")
 	require.Equal(t, "main: 2 of 3 nodes up, debug: 1 of 1 nodes up, far: 0 of 1 nodes up; n3 is down* (Not responding), n4 is drained (disk)", p.Found)
 	require.Contains(t, p.Remedy, "state=resume")
+	good["scontrol"] = "echo 'AuthInfo                = ttl=60,socket=/run/other/munge'"
+	good["munge"] = `[ "$*" = "-n --socket=/run/other/munge" ] && echo MUNGE:x:`
+	programs(t, good)
+	c := munge(t.Context())
+	require.Equal(t, Good, c.State, c.Found)
 
 	programs(t, map[string]string{"sinfo": "echo 'n1|main|idle|none'; echo 'n2|main|down|lost'"})
 	require.Equal(t, Poor, partitions(t.Context()).State)
 	programs(t, map[string]string{"sinfo": "true", "munge": "echo 'munge: Failed to connect to munged' >&2; exit 6"})
 	require.Contains(t, partitions(t.Context()).Found, "no nodes")
-	c := munge(t.Context())
+	c = munge(t.Context())
 	require.Equal(t, Bad, c.State)
 	require.Contains(t, c.Found, "Failed to connect to munged")
 	programs(t, map[string]string{"sinfo": "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1"})
@@ -161,9 +166,9 @@ esac`})
 func TestNodes(t *testing.T) {
 	programs(t, map[string]string{
 		"sinfo": sinfo, "munge": "echo x", "unmunge": "cat >/dev/null",
-		"srun": `case "$*" in *--nodelist=n1*--partition=main*) echo '` + answer("1", time.Now()) + `' ;; *) echo 'srun: error: Unable to allocate resources' >&2; exit 1 ;; esac`,
+		"srun": `case "$*" in *--nodelist=n1*--partition=main*" /opt/metasim doctor --json") echo '` + answer("1", time.Now()) + `' ;; *) echo 'srun: error: Unable to allocate resources' >&2; exit 1 ;; esac`,
 	})
-	r := Examine(t.Context(), Options{Version: "1", Slurm: true, Remote: "metasim"})
+	r := Examine(t.Context(), Options{Version: "1", Slurm: true, Here: "/opt/metasim"})
 	var hosts []string
 	for _, h := range r.Hosts {
 		hosts = append(hosts, fmt.Sprint(h.Host, " ", h.Worst()))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,10 +36,19 @@ func slurm(ctx context.Context, wanted bool) []Check {
 	return checks
 }
 
+// mungeSocket finds where munged listens for this cluster, where slurm.conf says that.
+var mungeSocket = regexp.MustCompile(`(?m)^AuthInfo\s*=.*\bsocket=([^,\s]+)`)
+
 // munge says whether this host can show who it is.
 func munge(ctx context.Context) Check {
 	c := Check{Name: "munge", State: Good, Found: "a credential of this host is taken here"}
-	if _, err := command(ctx, patience, "sh", "-c", "credential=$(munge -n) && printf '%s' \"$credential\" | unmunge -o /dev/null"); err != nil {
+	argv := []string{"sh", "-c", `credential=$(munge -n "$@") && printf '%s' "$credential" | unmunge -o /dev/null "$@"`, "sh"}
+	if out, err := command(ctx, patience, "scontrol", "show", "config"); err == nil { // else that of munge itself
+		if m := mungeSocket.FindSubmatch(out); m != nil {
+			argv = append(argv, "--socket="+string(m[1]))
+		}
+	}
+	if _, err := command(ctx, patience, argv...); err != nil {
 		c.State, c.Found = Bad, "no credential: "+err.Error()
 		c.Remedy = "start munged as the user munge, with the key of the cluster in /etc/munge/munge.key, and /run/munge owned by munge"
 	}
