@@ -17,6 +17,7 @@ import (
 
 	"metasim/internal/testcluster"
 	"metasim/internal/testprogram"
+	"metasim/run"
 )
 
 var allOnSlurm = flag.Bool("slurm", false, "run every shipped scenario on 1, 2 and 4 hosts of a cluster: some minutes")
@@ -197,7 +198,7 @@ func TestSlurmFaults(t *testing.T) {
 // A sweep on a cluster comes to the table of a sweep on this host, each run once, though workers are killed and a host is lost.
 func TestSlurmSweep(t *testing.T) {
 	s := newStage(t)
-	s.file("s.yaml", strings.Replace(swept, "to: 100", "to: 600", 1))
+	s.file("s.yaml", strings.Replace(swept, "to: 100", "to: 1000", 1))
 	require.Zero(t, s.metasim("sweep", "s.yaml", "--out", "here", "--progress", "none").status)
 	c := s.cluster(4)
 	p := s.start(nil, "sweep", "s.yaml", "--launch", "slurm", "--workers", "8", "--out", "there", "--json", "--silence", "3s")
@@ -212,7 +213,7 @@ func TestSlurmSweep(t *testing.T) {
 		}
 	}
 	c.Lose(4)
-	require.Less(t, s.lines("there/results.jsonl"), 600, "the faults came in time")
+	require.Less(t, s.lines("there/results.jsonl"), 1000, "the faults came in time")
 	e := p.wait()
 	require.Zero(t, e.status, e.err)
 	require.Positive(t, killed)
@@ -221,33 +222,45 @@ func TestSlurmSweep(t *testing.T) {
 	require.Equal(t, s.digests("here"), s.digests("there"))
 	var st sweepOutcome
 	s.metasim("sweep", "status", "there", "--json").object(t, &st)
-	require.Equal(t, []int{600, 0, 0}, []int{st.Done, st.Failed, len(st.Poison)})
+	require.Equal(t, []int{1000, 0, 0}, []int{st.Done, st.Failed, len(st.Poison)})
 	c.Empty()
 }
 
-// Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts, placed in three ways: with -slurm; else the smallest one.
+// Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts, placed in three ways, and with a dispatcher for each scenario inside: all of
+// that with -slurm, else of the smallest one alone, and of the others one way each over 4 hosts.
 func TestSlurmEveryScenario(t *testing.T) {
 	s := newStage(t)
-	which := "ping-pong"
-	if *allOnSlurm {
-		which = "*"
-	}
-	shipped, err := filepath.Glob("../../scenarios/" + which + ".metasim.yaml")
+	shipped, err := filepath.Glob("../../scenarios/*.metasim.yaml")
 	require.NoError(t, err)
-	require.NotEmpty(t, shipped)
 	c := s.cluster(4)
-	for _, file := range shipped {
+	tried := 0
+	for i, file := range shipped {
 		file, err := filepath.Abs(file)
 		require.NoError(t, err)
 		here := filepath.Join(s.dir, filepath.Base(file)+".here")
 		want := s.metasim("run", file, "--json", "--out", here).outcome(t)
+		ways := [][]string{nil, {"--pack", "3"}, {"--placement-from", here}}
+		all := *allOnSlurm || strings.HasSuffix(file, "/ping-pong.metasim.yaml")
 		for _, nodes := range []string{"1", "2", "4"} {
-			for _, placed := range [][]string{nil, {"--pack", "3"}, {"--placement-from", here}} {
-				args := append([]string{"run", file, "--json", "--no-journal", "--launch", "slurm", "--nodes", nodes}, placed...)
-				out := s.metasim(args...).outcome(t)
-				require.Equal(t, want.Digests, out.Digests, "%s on %s hosts, %v", file, nodes, placed)
+			for k, way := range ways {
+				if all || nodes == "4" && k == i%len(ways) {
+					s.onSlurm(want, file, nodes, way...)
+					tried++
+				}
 			}
 		}
+		if strings.HasSuffix(file, "/cells.metasim.yaml") {
+			s.onSlurm(want, file, "4", "--nested")
+		}
 	}
+	require.GreaterOrEqual(t, tried, len(shipped)+8)
 	c.Empty()
+}
+
+// onSlurm carries a scenario out on hosts of a cluster, and wants what came of it here.
+func (s *stage) onSlurm(want run.Outcome, file, nodes string, way ...string) {
+	s.Helper()
+	args := append([]string{"run", file, "--json", "--launch", "slurm", "--nodes", nodes}, way...)
+	out := s.metasim(args...).outcome(s.T)
+	require.Equal(s, want.Digests, out.Digests, "%s on %s hosts, %v: %s", file, nodes, way, out.Error)
 }
