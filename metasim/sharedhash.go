@@ -3,6 +3,7 @@ package metasim
 import (
 	"crypto/sha256"
 	"hash"
+	"slices"
 )
 
 // Clients that were given the same from the start on, such as the followers of one controller, have one digest. So what a large message does to
@@ -11,6 +12,9 @@ import (
 const (
 	leastShared = 16 << 10 // the smallest payload for which it is worth a look
 	mostShared  = 256      // how many are known
+	// mostAtOnce is how much is hashed by one call. Nobody interrupts a call, as it is in assembly: one of 16 MiB takes 14 ms, and so long the collector would wait to stop the
+	// world, and with it all that goes on beside.
+	mostAtOnce = 64 << 10
 )
 
 // sharedHashes are what the last large deliveries did to the digests of clients.
@@ -39,7 +43,9 @@ func (s *sharedHashes) hash(chain hash.Cloner, m *Message) hash.Cloner {
 			}
 		}
 	}
-	chain.Write(m.Payload) // a hash never fails
+	for piece := range slices.Chunk(m.Payload, mostAtOnce) {
+		chain.Write(piece) // a hash never fails
+	}
 	after, err := chain.Clone()
 	if err != nil { // then each is computed
 		return chain
