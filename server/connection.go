@@ -293,9 +293,10 @@ func (o *outbox) write() {
 	}
 }
 
-// How many bytes of memory for frames a connection keeps, twice: at most, and at least.
+// How many bytes of memory for frames a connection keeps, twice: at most, and at least. Payloads below 128 KiB are copied into it, so a client that is sent such ones has use for
+// more than the largest of them.
 const (
-	maxFrames = 64 << 10
+	maxFrames = 160 << 10
 	minFrames = 256
 )
 
