@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -101,7 +100,6 @@ func (f *clientFlags) join(cmd *cobra.Command, in *run.Instance) error {
 	if server == "" {
 		return badUsage(errors.New("no server to join; use --server, or set METASIM_SERVER"))
 	}
-	collectLess()
 	for last := time.Now().Add(f.wait); ; {
 		parts, err := in.Parts(name)
 		if err != nil {
@@ -121,14 +119,6 @@ func (f *clientFlags) join(cmd *cobra.Command, in *run.Instance) error {
 			return failed(err)
 		case <-time.After(50 * time.Millisecond):
 		}
-	}
-}
-
-// collectLess lets the garbage of a process grow to four times what it holds, where GOGC does not say otherwise. A model or a world holds a megabyte
-// or two, and makes as much garbage in a few steps: the default collects so often that a third of a world's time goes into it.
-func collectLess() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
 	}
 }
 

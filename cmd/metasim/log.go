@@ -92,7 +92,7 @@ func printLog(path string, f *logFlags, std streams) error {
 func boundMemory(run *record.Run) {
 	const least = 128 << 20
 	if bound := run.Manifest.Memory; bound > 0 {
-		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), max(least, int64(bound))))
+		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), max(least, int64(bound))+int64(len(ballast)))) // which counts, and takes none
 	}
 }
 

@@ -137,7 +137,6 @@ func (f *roleFlags) join(ctx context.Context, file string, asJSON bool, std stre
 	if err != nil {
 		return badUsage(err)
 	}
-	collectLess()
 	s := &run.Secondary{Server: f.connect, Token: os.Getenv("METASIM_TOKEN"), Name: os.Getenv("METASIM_CLIENT"), World: file, Digest: digest, Patience: f.patience}
 	name, err := s.TakePart(ctx)
 	out := joinedOutcome{OK: err == nil, Name: name}

@@ -130,7 +130,6 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	collectLess()
 	during, show, shown := f.live.openScreen(std)
 	o := run.Options{Transport: transport, Inside: beside(sc, worlds), Idle: idle(sc), Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(during.err, false), Command: commandLine(cmd, file)}
 	progress := newProgress(during.err, sc.Until, f.live.kind(show))
