@@ -34,7 +34,7 @@ func (p *Publication) Publish(payload []byte) error {
 }
 
 // leastPlaced is the size from which on it is worth to ask the connection for a place for a copy.
-const leastPlaced = 1 << 20
+const leastPlaced = 256 << 10
 
 // PublishParts is Publish of one payload that is in parts, one behind the other. So what stands before a large state need not be put together with it first.
 // A large payload is copied once, to where other processes of the host get it, if the connection has such a place.

@@ -24,7 +24,7 @@ import (
 )
 
 // leastApart is from which size on a write travels apart.
-const leastApart = 1 << 20
+const leastApart = 256 << 10
 
 func large(fill byte, size int) []byte {
 	b := bytes.Repeat([]byte{fill}, size)

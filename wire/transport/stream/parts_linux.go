@@ -13,7 +13,7 @@ import (
 )
 
 // leastApart is the size from which on a write travels apart. Below it a file costs more than it saves.
-const leastApart = 1 << 20
+const leastApart = 256 << 10
 
 // Parts are the large parts of one stream, which travel apart in files, each way. How a descriptor gets to the peer, and where its file is in the stream, is the
 // transport's. One goroutine at a time reads, and one writes.
