@@ -54,6 +54,17 @@ func TestSourceAndSink(t *testing.T) {
 	assert.JSONEq(t, `{"received":3,"bytes":27}`, string(result["b"].Result), "two patterns, one message")
 }
 
+func TestASourceOfAWord(t *testing.T) {
+	_, seen := testRun{rules: every(ms), parts: []part{
+		{name: "a", model: "source", with: map[string]any{"channel": "A", "period": "10ms", "count": 2, "word": "cart-3"}},
+		{name: "b", model: "sink", with: map[string]any{"channels": []any{"A"}}},
+	}}.mustRun(t)
+	require.Len(t, seen, 2)
+	for _, s := range seen {
+		assert.Equal(t, "cart-3", string(s.Payload))
+	}
+}
+
 func TestSourceWithoutCountGoesOnToTheEnd(t *testing.T) {
 	result, seen := testRun{until: 20 * ms, parts: []part{
 		{name: "a", model: "source", with: map[string]any{"channel": "A", "period": "5ms"}},

@@ -15,11 +15,16 @@ func source(ctx context.Context, c *client.Client, in *catalog.Instance, out []*
 	start, period := catalog.Get[metasim.Time](in, "start"), catalog.Get[metasim.Time](in, "period")
 	count, _ := catalog.Find[int64](in, "count") // 0: no end
 	size := sizeOf(in)
+	word, fixed := catalog.Find[string](in, "word")
 	var result struct {
 		Sent uint64 `json:"sent"`
 	}
 	return loop.Every(ctx, c, start, period, &result, func(metasim.Time, []client.Message) error {
-		if err := out[0].PublishOwned(counted(result.Sent, size)); err != nil {
+		payload := []byte(word)
+		if !fixed {
+			payload = counted(result.Sent, size)
+		}
+		if err := out[0].PublishOwned(payload); err != nil {
 			return err
 		}
 		if result.Sent++; result.Sent == uint64(count) {

@@ -220,13 +220,15 @@ var models = []Spec{
 	},
 	{
 		Name: "source",
-		Doc:  "publishes a counter at start, start + period, start + 2 period, ...",
+		Doc:  "publishes a counter, or a word, at start, start + period, start + 2 period, ...",
 		Params: []Param{
 			{Name: "channel", Type: Channel, Required: true, Doc: "where it publishes"},
 			{Name: "period", Type: Duration, Required: true, Min: new(1.0), Doc: "from one message to the next"},
 			{Name: "start", Type: Duration, Default: "0s", Min: new(0.0), Doc: "when the first message is sent"},
 			{Name: "count", Type: Int, Min: new(1.0),
 				Doc: "how many messages; then it leaves. Without it: until the end of the run"},
+			{Name: "word", Type: Word,
+				Doc: "what each payload is, as the name of a model that is to be a performer. Without it: a counter of size bytes"},
 			payloadSize,
 		},
 		Ending: Endless, refine: refineSource,
