@@ -42,7 +42,7 @@ func verifyWorld(ctx context.Context, file string, iterations uint64, runners []
 	defer func() { _ = os.RemoveAll(dir) }() // what is left is in the directory for what is temporary
 	v := &worldVerdict{Equal: true, Runs: []worldRun{}}
 	add := func(secondaries int, transport string) error {
-		one, err := runWorldOnce(ctx, dir, file, &worldFlags{startsWith: len(v.Runs)}, iterations, secondaries, transport, balance)
+		one, err := runWorldOnce(ctx, dir, file, &worldFlags{startsWith: len(v.Runs), compares: true}, iterations, secondaries, transport, balance)
 		if err != nil {
 			return err
 		}

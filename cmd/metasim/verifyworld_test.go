@@ -39,10 +39,12 @@ func TestVerifyOfAWorld(t *testing.T) {
 	require.Zero(t, text.status, text.err)
 	assert.Contains(t, text.out, "2 secondaries   mem   ")
 	assert.Contains(t, text.out, "equal: 2 runs, one state after each of 5 steps\n")
+	s.file("idle.sdf", strings.NewReplacer("SHAPE", "<box><size>8 8 8</size></box>", "gz::sim::systems::Physics", "metasim::systems::Odometer").Replace(roomy))
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
+		{[]string{"idle.sdf", "--iterations", "5"}, "idle.sdf:2: the world has no system that moves models here"},
 		{[]string{"w.sdf"}, "nothing says how many steps of the world are compared; use --iterations"},
 		{[]string{"w.sdf", "--iterations", "5", "--runners", "0"}, "--runners has 0; write whole numbers from 1 to 64, as in 1,2,3"},
 		{[]string{"w.sdf", "--iterations", "5", "--transport", "pigeon"}, `--runtimes is "pigeon"`},

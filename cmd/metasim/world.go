@@ -98,14 +98,6 @@ func (f *modelFlag) check(file string) (string, []problem.Problem, error) {
 	return describeWorlds(file, d, plans), warnings, nil
 }
 
-// placed makes a problem of an error, at its place where it has one.
-func placed(file, before string, err error) problem.Problem {
-	if at := new(lockstep.PlaceError); errors.As(err, &at) {
-		return problem.Problem{File: at.Place.File, Line: at.Place.Line, Column: at.Place.Column, Message: before + at.Err.Error()}
-	}
-	return problem.Problem{File: file, Message: before + err.Error()}
-}
-
 // describeWorlds writes a line for each world of a file.
 func describeWorlds(file string, d *sdf.Document, plans []*levels.Plan) string {
 	if len(d.Worlds) == 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -118,6 +119,23 @@ func TestWorldSecondaries(t *testing.T) {
 		assert.Equal(t, 2, e.status)
 		assert.Contains(t, e.err, "--secondaries is \""+n+"\"; write a whole number from 1 to 64, or auto, or auto:4 for 4 at most")
 	}
+	const physics = `<plugin filename="f" name="gz::sim::systems::Physics"/>`
+	still := strings.Replace(roomy, physics, "", 1)
+	away := strings.Replace(roomy, physics, `<plugin filename="l" name="gz::sim::systems::LockStep"><plugin filename="f" name="gz::sim::systems::Physics"/></plugin>`, 1)
+	for _, world := range []string{still, away} {
+		s.file("idle.sdf", strings.ReplaceAll(world, "SHAPE", "<box><size>8 8 8</size></box>"))
+		alone := s.metasim("world", "run", "idle.sdf", "--iterations", "5", "--json", "--out", "idle-"+strconv.Itoa(len(world)))
+		e := s.metasim("world", "run", "idle.sdf", "--iterations", "5", "--secondaries", "2", "--balance", "measured", "--json", "--out", "idle2-"+strconv.Itoa(len(world)))
+		assert.Zero(t, e.status, e.err)
+		var want, got worldOutcome
+		alone.object(t, &want)
+		e.object(t, &got)
+		assert.Equal(t, want.Digest, got.Digest, "it is the run of the world alone")
+		assert.Contains(t, e.err, "warning: idle.sdf:2")
+		assert.Contains(t, e.err, "the world has no system that moves models here, so its secondaries have nothing to do")
+	}
+	primary := s.metasim("world", "run", "idle.sdf", "--iterations", "5", "--network-role", "primary", "--network-secondaries", "2")
+	assert.Equal(t, 2, primary.status, "nobody may wait for it in vain")
 	for _, wrong := range [][2]string{{"even", `--balance is "even"; use static or measured`}, {"measured", "--balance measured moves models between secondaries, and there are none; add --secondaries"}} {
 		e := s.metasim("world", "run", "w.sdf", "--iterations", "5", "--balance", wrong[0])
 		assert.Equal(t, 2, e.status)

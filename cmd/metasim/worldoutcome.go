@@ -33,6 +33,7 @@ type worldPart struct {
 	runtimes []string
 	mapper   string           // the client that takes its maps; empty: none
 	links    []map[string]any // of runtimes that may be behind the world
+	idle     error            // why it has none of the secondaries that were asked for; nil: it has them
 }
 
 // A worldOutcome is what metasim world run --json prints. The numbers are those of the first world.

@@ -15,6 +15,7 @@ import (
 	"metasim/federates/levels"
 	"metasim/federates/lockstep"
 	"metasim/federates/sdf"
+	"metasim/internal/problem"
 	"metasim/metasim"
 	"metasim/run"
 	"metasim/scenarios"
@@ -29,7 +30,8 @@ type worldFlags struct {
 	live                                                                                                          liveFlags
 	role                                                                                                          roleFlags
 	maps                                                                                                          mapFlags
-	startsWith                                                                                                    int // no flag: the place of the secondary that is started first
+	startsWith                                                                                                    int  // no flag: the place of the secondary that is started first
+	compares                                                                                                      bool // no flag: the run is compared with others, so secondaries must have something to do
 }
 
 // scenario writes the scenario that runs the worlds of a document.
@@ -62,6 +64,9 @@ func (f *worldFlags) scenario(file string, d *sdf.Document, std streams) (*scena
 		if err != nil {
 			return nil, nil, err
 		}
+		if p.idle != nil {
+			printEach(std.err, "warning", []problem.Problem{placed(file, "", p.idle)})
+		}
 		parts, clients, links = append(parts, p), append(clients, list...), append(links, p.links...)
 	}
 	if f.hashes != "" {
@@ -86,6 +91,14 @@ func (f *worldFlags) scenario(file string, d *sdf.Document, std streams) (*scena
 	}
 	sc, _, err := scenarios.Parse(file, text, scenarios.Overrides{Until: f.until, Seed: f.seed, AllowOutside: true})
 	return sc, parts, err
+}
+
+// placed makes a problem of an error, at its place where it has one.
+func placed(file, before string, err error) problem.Problem {
+	if at := new(lockstep.PlaceError); errors.As(err, &at) {
+		return problem.Problem{File: at.Place.File, Line: at.Place.Line, Column: at.Place.Column, Message: before + at.Err.Error()}
+	}
+	return problem.Problem{File: file, Message: before + err.Error()}
 }
 
 // plans returns the levels and performers of worlds, in their order. Without levels nobody minds what is wrong with them.
@@ -155,7 +168,14 @@ func (f *worldFlags) clients(file string, w *sdf.World, plan *levels.Plan, named
 	if len(f.resets) > 0 {
 		with["resets"] = true
 	}
-	secondaries := f.divide(plan, prefix, with)
+	systems, err := lockstep.Check(w)
+	if err != nil {
+		return p, nil, err
+	}
+	if p.idle = f.idleSecondaries(w, systems); p.idle != nil && (f.compares || f.role.role == primary) {
+		return p, nil, p.idle
+	}
+	secondaries := f.divide(plan, prefix, with, p.idle != nil)
 	if f.timeout != "" && !f.degrade {
 		with["timeout"] = f.timeout
 	}
@@ -168,10 +188,6 @@ func (f *worldFlags) clients(file string, w *sdf.World, plan *levels.Plan, named
 	if f.maps.dir != "" || f.live.HTTP != "" && plan != nil && len(plan.Levels) > 0 {
 		p.mapper, with["map"] = prefix+worldMapper, f.maps.period(w.Physics.Step, f.until, f.iterations)
 		list = append(list, mapTaker(p.mapper, p.client))
-	}
-	systems, err := lockstep.Check(w)
-	if err != nil {
-		return p, nil, err
 	}
 	remote := []string{}
 	var viewer map[string]any // what the client is given that makes pictures
@@ -194,17 +210,23 @@ func (f *worldFlags) clients(file string, w *sdf.World, plan *levels.Plan, named
 		f.mayGo(list, with)
 	}
 	if f.camera != "" {
-		topics := lockstep.CameraTopics(w)
-		switch {
-		case len(topics) == 0:
-			return p, nil, fmt.Errorf("%s has no camera for --camera; leave it out, or add a <sensor type=\"camera\"> to a link", file)
-		case viewer == nil:
-			return p, nil, fmt.Errorf("%s has no system that makes pictures for --camera; add <plugin filename=\"gz-sim-sensors-system\" name=\"gz::sim::systems::Sensors\"/>", file)
-		}
-		viewer["topics"] = topics
-		list = append(list, map[string]any{"name": prefix + worldViewer, "model": "sink", "with": map[string]any{"channels": quoted(topics)}})
+		looks, err := looker(file, w, prefix, viewer)
+		return p, append(list, looks), err
 	}
 	return p, list, nil
+}
+
+// looker returns the client that takes the pictures of cameras, and has the client make them that is given viewer.
+func looker(file string, w *sdf.World, prefix string, viewer map[string]any) (map[string]any, error) {
+	topics := lockstep.CameraTopics(w)
+	switch {
+	case len(topics) == 0:
+		return nil, fmt.Errorf("%s has no camera for --camera; leave it out, or add a <sensor type=\"camera\"> to a link", file)
+	case viewer == nil:
+		return nil, fmt.Errorf("%s has no system that makes pictures for --camera; add <plugin filename=\"gz-sim-sensors-system\" name=\"gz::sim::systems::Sensors\"/>", file)
+	}
+	viewer["topics"] = topics
+	return map[string]any{"name": prefix + worldViewer, "model": "sink", "with": map[string]any{"channels": quoted(topics)}}, nil
 }
 
 // mayGo lets a world go on without its runtimes. Who hangs is ended, so that the world need not have a timeout of its own.
@@ -220,20 +242,29 @@ func (f *worldFlags) mayGo(list []map[string]any, with map[string]any) {
 	}
 }
 
+// idleSecondaries says why secondaries that were asked for have nothing to do in a world. It runs without them then: its states are the same.
+func (f *worldFlags) idleSecondaries(w *sdf.World, systems []lockstep.Placed) error {
+	if names, _, _ := f.secondaryNames(""); names == nil { // what is wrong with the flag was said before
+		return nil
+	}
+	_, err := lockstep.Mover(w, slices.DeleteFunc(slices.Clone(systems), func(s lockstep.Placed) bool { return s.LockStep && f.runtimes != "in-process" }))
+	return err
+}
+
 // divide gives the client of a world what it is to know of levels and of secondaries, and returns the clients of those.
-func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]any) (secondaries []map[string]any) {
+func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]any, idle bool) (secondaries []map[string]any) {
 	if f.policy != string(levels.None) && len(plan.Levels)+len(plan.Performers) > 0 {
 		with["policy"] = f.policy
 	}
 	names, auto, _ := f.secondaryNames(prefix) // what is wrong with the flag was said before
+	if names == nil || idle {
+		return nil
+	}
 	if f.role.role == primary {
 		secondaries = f.role.elsewhere(names, prefix+"world", f.digest)
 	}
 	for _, name := range names[len(secondaries):] {
 		secondaries = append(secondaries, map[string]any{"name": name, "model": "world-secondary", "on_exit": "restart", "checkpoint": "1s", "with": map[string]any{"world": prefix + "world"}})
-	}
-	if names == nil {
-		return nil
 	}
 	first := f.startsWith % len(names)
 	secondaries = slices.Concat(secondaries[first:], secondaries[:first])

@@ -65,12 +65,9 @@ func (l *link) addSecondaries(w *sdf.World, in *catalog.Instance, names []string
 	if len(names) == 0 {
 		return nil
 	}
-	i := slices.IndexFunc(placed, func(p Placed) bool {
-		_, moves := p.System.(world.Physics)
-		return moves
-	})
-	if i < 0 {
-		return at(w.Place, errors.New("the world has no system that moves models here, so its secondaries have nothing to do; leave them out, or let gz::sim::systems::Physics run in the world"))
+	i, err := Mover(w, placed)
+	if err != nil {
+		return err
 	}
 	c := &carrier{link: l, names: names, orders: orders}
 	for _, name := range names {
@@ -84,9 +81,20 @@ func (l *link) addSecondaries(w *sdf.World, in *catalog.Instance, names []string
 		l.primary.Measures = l.meter.asks != nil
 		return l.primary, nil
 	}
-	var err error
 	placed[i].System, err = placed[i].Anew()
 	return err
+}
+
+// Mover returns the place of physics among the systems that run in a world: the one whose work secondaries do.
+func Mover(w *sdf.World, here []Placed) (int, error) {
+	i := slices.IndexFunc(here, func(p Placed) bool {
+		_, moves := p.System.(world.Physics)
+		return moves
+	})
+	if i < 0 {
+		return 0, at(w.Place, errors.New("the world has no system that moves models here, so its secondaries have nothing to do; leave them out, or let gz::sim::systems::Physics run in the world"))
+	}
+	return i, nil
 }
 
 // fillLevels says what became of the levels of a world.
