@@ -21,6 +21,8 @@ import (
 
 var killSteps = flag.Int("kill-steps", 400, "how many steps the runs of TestOneOfEachIsKilled have; with 10000, which the acceptance test of distributed worlds wants, it takes every transport, for 16 minutes or more")
 
+var killTransports = flag.String("kill-transports", "", "over which transports, with commas, TestOneOfEachIsKilled kills; by default those that -kill-steps implies")
+
 // watchedRolling is the file of the world whose balls roll over five levels, with four systems in placeholders: a breeze, a counter, one that makes balls and takes them away, and one that makes
 // the pictures of a camera. Each level has a model of its own, and shares one with the others.
 func watchedRolling() string {
@@ -149,6 +151,9 @@ func TestOneOfEachIsKilled(t *testing.T) {
 	transports := []string{"unix", "quic"}
 	if *killSteps >= 10000 {
 		transports = run.Transports[1:]
+	}
+	if *killTransports != "" {
+		transports = strings.Split(*killTransports, ",")
 	}
 	var states, pictures []string
 	for _, w := range workshares() {
