@@ -5,6 +5,7 @@ package levels
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"syscall"
 	"testing"
 
@@ -40,7 +41,8 @@ func BenchmarkThousand(b *testing.B) {
 	s, err := world.New(world.Config{World: w, Slots: []*world.Slot{{Name: "levels", System: system, Priority: Priority}, {Name: "physics", System: primary}, {Name: "throw", System: speeds}}})
 	require.NoError(b, err)
 	require.NoError(b, s.Configure())
-	require.NoError(b, s.Step()) // all that the secondaries have comes with the first orders
+	require.NoError(b, s.Step())                      // all that the secondaries have comes with the first orders
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as metasim world run has it
 	primary.took, c.took = 0, 0
 	before := processorTime()
 	for b.Loop() {
