@@ -32,6 +32,7 @@ clients:
 	const (
 		whole  = "; for half a second write 500_000_000, and int(...) around what is computed"
 		encode = ": a payload is bytes, what is like bytes, or text; encode it, as with struct.pack or json.dumps"
+		failed = `client "mine" has failed: no reason`
 		thread = `client "mine": another thread waits with this client; use a client in one thread, and give the others what they need by a queue`
 	)
 	want := []string{
@@ -48,7 +49,7 @@ clients:
 		`client "mine": a service is the text of a name, and 1 is none; write it in quotes`,
 		`client "mine": the reaction time is a whole number of nanoseconds, and 0.5 is none` + whole,
 		`client "mine": the role of a node is 'boss'; use "follower", "understudy" or "controller"`,
-		thread, thread, thread,
+		failed, failed, thread, thread, thread,
 	}
 	for _, c := range out.Clients {
 		var said []string

@@ -723,7 +723,7 @@ class Client:
         """Calls handlers for messages and timers at their instants, in order, until nothing can happen any more or the run ends, and then
         leaves. At one instant the messages come first, in their order, then the timers, in the order in which they were set. What a handler
         raises ends run, which raises it again; the run fails for that reason."""
-        if not self._session.started:
+        if not self._session.started or self._session.over is not None:
             self._not_joined()
         if self._running:
             self._refuse_waiting("runs already; return from the handler")
@@ -732,6 +732,7 @@ class Client:
             self._act()
             if self._refused is not None:
                 raise self._refused
+            self._session.check()  # a handler may have caught what ended the session
         except LeftError:
             pass
         except BaseException as e:

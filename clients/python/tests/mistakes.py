@@ -34,6 +34,10 @@ with metasim.Client() as c:
     other = metasim.Client()
     said += [sentence(other.publication, 5), sentence(other.subscribe, None), sentence(other.caller, 1), sentence(other.reaction, 0.5)]
     said.append(sentence(lambda: follower.Node(other, role="boss")))
+    failing = metasim.Client()  # that has failed in a handler: run says so, and each later run
+    failing._session.started, failing._session.granted = True, metasim.Instant(1)
+    failing.after(0, lambda: failing.fail("no reason"))
+    said += [sentence(failing.run), sentence(failing.run)]
     out.publish(bytearray(b"taken"))
     waits = threading.Thread(target=c.next)
     waits.start()
