@@ -250,8 +250,8 @@ func TestCSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	echo := compile(t, sanitized, "c/examples/echo.c", object(t, sanitized))
 	for _, c := range []struct{ server, name, want string }{
-		{"", "b", `client "b": "" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
-		{"quic://h:1", "b", `client "b": "quic://h:1" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER`},
+		{"", "b", `client "b": "" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER; for tls and quic start metasim relay, and use its address`},
+		{"quic://h:1", "b", `client "b": "quic://h:1" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER; for tls and quic start metasim relay, and use its address`},
 		{"unix:///no/such", "b", `client "b": nobody answers at unix:///no/such: No such file or directory; start the server first`},
 		{"unix://x", "b", `client "b": unix://x names no socket; write unix:///path, at most 107 bytes long`},
 		{"tcp://127.0.0.1:1", "b", `client "b": nobody answers at tcp://127.0.0.1:1: Connection refused; start the server first`},

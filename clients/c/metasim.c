@@ -1119,7 +1119,8 @@ static metasim_code connect_to(metasim_client *c)
     else if (begins(c->server, "unix://") || begins(c->server, "shm://"))
         code = connect_path(c);
     else
-        return finish(c, METASIM_MISTAKE, "client \"%s\": \"%s\" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER",
+        return finish(c, METASIM_MISTAKE, "client \"%s\": \"%s\" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set METASIM_SERVER; "
+                      "for tls and quic start metasim relay, and use its address",
                       c->name, c->server);
     if (code != METASIM_OK)
         return code;

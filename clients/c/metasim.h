@@ -334,7 +334,8 @@ uint32_t metasim_count(const metasim_client *client);
 const char *metasim_with(const metasim_client *client);
 const char *metasim_directory(const metasim_client *client);
 
-/* metasim_error returns the sentence of the last call that failed, "" if none did. It says who, when, what and what to do. */
+/* metasim_error returns the sentence of the last call that failed, "" if none did. It says who, when, what and what to do. It is valid until the next call: so not an
+ * argument beside that call, as C evaluates arguments in any order. */
 const char *metasim_error(const metasim_client *client);
 
 /* metasim_code_of returns what the last call returned that failed: METASIM_OK if none did. */

@@ -118,7 +118,7 @@ def connect(url: str, client: str) -> Union[Socket, Rings]:
             raise LostError(f'client "{client}": {url}: {e.strerror}') from e
         raise LostError(f'client "{client}": nobody answers at {url}: {e.strerror or e}; start the server first') from e
     raise MistakeError(f'client "{client}": "{url}" is no server that this library reaches; use unix:///path, tcp://host:port or shm:///path, or set '
-                       "METASIM_SERVER")
+                       "METASIM_SERVER; for tls and quic start metasim relay, and use its address")
 
 
 class Connection:
