@@ -49,7 +49,9 @@ clients:
 		`client "mine": a service is the text of a name, and 1 is none; write it in quotes`,
 		`client "mine": the reaction time is a whole number of nanoseconds, and 0.5 is none` + whole,
 		`client "mine": the role of a node is 'boss'; use "follower", "understudy" or "controller"`,
-		failed, failed, thread, thread, thread,
+		failed, failed,
+		`client "mine" has waited for as long as it wanted, at 0.000000000 s; call next again`,
+		thread, thread, thread,
 	}
 	for _, c := range out.Clients {
 		var said []string

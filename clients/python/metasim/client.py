@@ -85,10 +85,9 @@ class Client:
         self._inputs: Dict[str, Callable[[Message], None]] = {}  # what takes requests and answers, by channel
         self._unread: List[Message] = []  # that came while a call waited
         self._giving: Optional[Instant] = None  # when the message arrived that an input takes now
-        self._reaction = 0
         self._mistake: Optional[Error] = None
         self._joined = False
-        self._session = Session(self._name, 0)
+        self._session = Session(self._name)
         self._connection: Optional[Connection] = None
         self._timers: List[Tuple[Instant, int, Timer]] = []
         self._timers_set = 0
@@ -182,7 +181,7 @@ class Client:
         """Declares the least time from a delivery to a send that it causes. 0 is the default."""
         nanoseconds = self._time("the reaction time", nanoseconds)
         self._declare(None if nanoseconds >= 0 else MistakeError(f'client "{self._name}": the reaction time is {nanoseconds} ns; use a positive duration, or 0'))
-        self._reaction = nanoseconds
+        self._session.reaction = nanoseconds
 
     def _hello(self) -> bytes:
         if self._mistake is not None:
@@ -197,7 +196,7 @@ class Client:
             if sum(sizes) + 8 * len(sizes) > wire.MAX_LIST:
                 raise ProtocolError(f'client "{self._name}": {len(texts)} names, each {what}, take more than 1 MiB; use fewer or shorter ones')
         return (number(1, wire.VERSION) + wire.text(2, self._name) + wire.text(3, self._token) + b"".join(wire.text(4, c) for c in self._publications)
-                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._reaction) + number(7, wire.MINOR) + self._session.back())
+                + b"".join(wire.text(5, p) for p in patterns) + number(6, self._session.reaction) + number(7, wire.MINOR) + self._session.back())
 
     def join(self) -> Client:
         """Connects, joins, and returns when all clients of the run have joined. The client is at time 0 then, and may publish there."""
@@ -205,7 +204,7 @@ class Client:
         self._declare(None)
         hello = self._hello()
         self._joined = True
-        self._session.name, self._session.reaction = self._name, self._reaction
+        self._session.name = self._name
         try:
             self._connection = self._connection or Connection(self._server, self._name, self._session.names)
         except Error as e:
@@ -239,12 +238,12 @@ class Client:
     @property
     def index(self) -> int:
         """Which of the clients of its entry the client is, from 0."""
-        return self._session.index
+        return self._session.place[0]
 
     @property
     def count(self) -> int:
         """How many clients the entry has."""
-        return self._session.count
+        return self._session.place[1]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -325,7 +324,7 @@ class Client:
         the message."""
         while True:
             try:
-                yield from self.next()
+                yield from self._advance(FOREVER, True)
             except (EndError, LeftError):
                 return
 
@@ -351,11 +350,10 @@ class Client:
             s.go_on(s.now if messages else want, want, self._computed() if s.timed else 0)
             self._flush()
             free = s.authorized(want, messages)  # it may have come back meanwhile
-        if waited or not free:
-            self._wait(want, messages)
         try:
-            given = s.arrive(want, messages)
+            given = s.arrive(want, messages) if free and not waited else self._wait(want, messages, s.arrive)
         except EndError as e:
+            self._waits = None
             e.messages = self._give(list(e.messages))
             raise
         return self._give(given) if self._inputs or self._unread else given
@@ -395,24 +393,29 @@ class Client:
             if self._session.now[0] >= limit:
                 return
 
-    def _wait(self, want: Instant, messages: bool) -> None:
+    def _wait(self, want: Instant, messages: bool, ready: Callable[[Instant, bool], Any]) -> Any:
+        """Says that the client waits, and returns what ready says once that is not None."""
         s, asked = self._session, -1 if self._waits is None else self._asked
-        while asked != self._lives or not s.answered(want, messages):
+        while True:
             if asked == self._lives:
+                done = ready(want, messages)
+                if done is not None:
+                    break
                 if self._deadline is not None and real_time.monotonic() >= self._deadline:
                     self._waits, self._asked = want[0], asked
                     raise TimedOutError(f'client "{self._name}" has waited for as long as it wanted, at {words(s.now)}; call next again')
                 self._read(wait=True)
-                if s.over is not None:
-                    raise s.over
-                continue
-            computed = self._computed() if s.timed and asked < 0 else 0
-            asked = self._lives  # a server that was resumed is asked again
-            s.wait(want, messages, computed, self._processor_time(computed) if computed >= LONG_STRETCH else 0)
-            self._flush()
+            else:
+                computed = self._computed() if s.timed and asked < 0 else 0
+                asked = self._lives  # a server that was resumed is asked again
+                s.wait(want, messages, computed, self._processor_time(computed) if computed >= LONG_STRETCH else 0)
+                self._write()
+            if s.over is not None:
+                raise s.over
         self._waits = None
         if s.timed:
             self._went_on = real_time.monotonic_ns()
+        return done
 
     def _computed(self) -> int:
         """For how many nanoseconds the client has computed since its last report: it is for reports on the run."""
@@ -590,8 +593,8 @@ class Client:
                 broken = LostError(f'client "{self._name}": lost the server at {words(s.now)}: {getattr(e, "strerror", None) or e}')
             finally:
                 self._waiting = False
-        packets, c.packets = c.packets, []
-        s.hear(packets)
+        s.hear(c.packets)
+        c.packets.clear()
         if broken is None:
             return
         if isinstance(broken, Malformed):
@@ -766,7 +769,7 @@ class Client:
             elif s.granted == s.until:
                 self.leave()
             else:
-                self._wait(want, True)
+                self._wait(want, True, s.answered)
 
     def _call(self) -> None:
         """Calls the handlers of the present instant."""

@@ -7,13 +7,14 @@ import os
 import select
 import socket
 import time
-from typing import Dict, List, Optional, Union
+from functools import partial
+from typing import Callable, Dict, List, Optional, Union
 from urllib.parse import unquote, urlsplit
 
 from . import wire
 from .errors import LostError, MistakeError
 from .shared import Rings
-from .wire import Buffer, Malformed, Packet
+from .wire import FOREVER, Buffer, Malformed, Packet
 
 READ = 1 << 16
 AT_ONCE = int(socket.MSG_DONTWAIT)
@@ -36,12 +37,10 @@ class Socket:
 
     def __init__(self, made: socket.socket) -> None:
         self.socket = made
-        self.looks = select.poll()
-        self.looks.register(made, select.POLLIN)
-
-    def came(self) -> bool:
-        """Returns whether there is something to read, or the end. It takes a fourth of a recv that fails."""
-        return bool(self.looks.poll(0))
+        looks = select.poll()
+        looks.register(made, select.POLLIN)
+        self.came = partial(looks.poll, 0)  # whether there is something to read, or the end: it takes a fourth of a recv that fails
+        self.recv = made.recv  # reads at most so many bytes, and waits for the first one; no byte is the end
 
     def send(self, data: Buffer) -> int:
         """Writes as much as there is room for, and returns how much."""
@@ -60,44 +59,45 @@ class Socket:
         readable, _, _ = select.select([self.socket], [self.socket], [])
         return bool(readable)
 
-    def recv(self, most: int, wait: bool) -> Optional[bytes]:
-        """Reads what has come: None for nothing, if it is not to wait; no byte at the end."""
-        try:
-            return self.socket.recv(most) if wait else self.socket.recv(most, AT_ONCE)
-        except BlockingIOError:
-            return None
-
     def close(self) -> None:
         self.socket.close()
+
+
+def recv_soon(stream: Union[Socket, Rings], most: int, limit: int) -> Optional[bytes]:
+    """Reads what comes within so many nanoseconds: None for nothing."""
+    end = time.monotonic_ns() + limit
+    while not stream.came():
+        if time.monotonic_ns() > end:
+            return None
+        os.sched_yield()  # the server may need this very processor
+    return stream.recv(most)
 
 
 class Poller:
     """Polls before a read sleeps, for as long as a sleep and its wake-up cost: the server of a lock step answers sooner. One that takes longer is
     soon polled only now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: Union[Socket, Rings]) -> None:
+        self.recv_soon: Callable[[int, int], Optional[bytes]] = partial(recv_soon, stream)
+        if wire.SPEED and isinstance(stream, Socket):
+            self.recv_soon = partial(wire.recv_soon, stream.socket.fileno())
         self.vain = 0  # the count of polls in vain, less those that paid
-        self.sleeps = 0  # reads from now on that do not poll
-        self.give_way = getattr(os, "sched_yield", None)
+        self.sleeps = 0 if hasattr(os, "sched_yield") else FOREVER  # reads from now on that do not poll
 
-    def recv(self, stream: Union[Socket, Rings]) -> Optional[bytes]:
+    def recv(self) -> Optional[bytes]:
         """Reads what comes soon: None for nothing."""
-        if self.sleeps > 0 or self.give_way is None:
+        if self.sleeps > 0:
             self.sleeps -= 1
             return None
         begun = time.monotonic_ns()
-        while True:
-            came = stream.came()
-            took = time.monotonic_ns() - begun
-            if came or took > POLL_LIMIT:
-                break
-            self.give_way()  # the server may need this very processor
-        if took <= POLL_LIMIT:
-            self.vain = max(self.vain - 1, 0)
-        else:
+        got = self.recv_soon(READ, POLL_LIMIT)
+        took = time.monotonic_ns() - begun
+        if took > POLL_LIMIT:
             self.vain = min(self.vain + (STOLEN_VAIN if took >= STOLEN else LATE_VAIN), MOST_VAIN)
+        elif self.vain:
+            self.vain -= 1
         self.sleeps = (1 << self.vain) - 2
-        return stream.recv(READ, False) if came else None
+        return got
 
 
 def connect(url: str, client: str) -> Union[Socket, Rings]:
@@ -126,7 +126,7 @@ class Connection:
 
     def __init__(self, url: str, client: str, names: Dict[int, str]) -> None:
         self.stream = connect(url, client)
-        self.poller = Poller()
+        self.poller = Poller(self.stream)
         self.rest = b""
         self.packets: List[Packet] = []  # that were read
         self.names = names  # of clients, as they are introduced
@@ -146,14 +146,17 @@ class Connection:
 
     def read(self, wait: bool, deadline: Optional[float] = None) -> None:
         """Reads what has come into packets, and waits for something if wait says so, at most until deadline. The end of the stream is an EOFError."""
-        if wait and self.packets:
-            return  # a write has read them
-        got = self.poller.recv(self.stream) if wait else None
-        if got is None:
-            if wait and deadline is not None and not self.stream.readable(deadline):
-                return
-            got = self.stream.recv(READ, wait)
-        if got is None:
+        if wait:
+            if self.packets:
+                return  # a write has read them
+            got = self.poller.recv()
+            if got is None:
+                if deadline is not None and not self.stream.readable(deadline):
+                    return
+                got = self.stream.recv(READ)
+        elif self.stream.came():
+            got = self.stream.recv(READ)
+        else:
             return
         if not got:
             raise EOFError("the connection was closed")
@@ -172,7 +175,7 @@ class Connection:
         view[:len(begun)] = begun
         done = len(begun)
         while done < size:
-            got = self.stream.recv(min(size - done, 1 << 20), wait=True)
+            got = self.stream.recv(min(size - done, 1 << 20))
             if not got:
                 raise EOFError("the connection was closed")
             view[done:done + len(got)] = got

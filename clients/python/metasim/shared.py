@@ -165,12 +165,10 @@ class Rings:
         """Returns whether there is something to read."""
         return bool(self._used(self._words[IN_TAIL], self._read))
 
-    def recv(self, most: int, wait: bool) -> Optional[bytes]:
-        """Reads what has come: None for nothing, if it is not to wait; no byte at the end. What was written before the end is read first."""
+    def recv(self, most: int) -> bytes:
+        """Reads what has come, and waits for something; no byte at the end. What was written before the end is read first."""
         got = self._take(most)
         while not got:
-            if not wait:
-                return None
             gone = self._gone()
             got = self._take(most)
             if got or gone:

@@ -16,6 +16,22 @@ def sentence(call, *args):
     return "it was taken"
 
 
+def timed_out(call):
+    try:
+        call(timeout=0)
+    except metasim.TimedOutError as e:
+        return str(e)
+    return "it came back"
+
+
+def ends(call, *args):
+    try:
+        call(*args)
+    except metasim.EndError:
+        return
+    raise AssertionError("the run went on")
+
+
 with metasim.Client() as c:
     out = c.publication("OUT")
     gain = c.caller("GAIN")
@@ -39,11 +55,13 @@ with metasim.Client() as c:
     failing.after(0, lambda: failing.fail("no reason"))
     said += [sentence(failing.run), sentence(failing.run)]
     out.publish(bytearray(b"taken"))
-    waits = threading.Thread(target=c.next)
+    said.append(timed_out(c.next))
+    waits = threading.Thread(target=ends, args=(c.next,))
     waits.start()
     while not sentence(out.publish, 5).endswith("by a queue"):  # until the other thread waits
         pass
     said += [sentence(call) for call in (c.leave, lambda: c.promise(1), lambda: c.step(1))]
     open(sys.argv[1], "w").close()
     waits.join()
+    ends(c.step, 10**9)
     c.set_result(said)

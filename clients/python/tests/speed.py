@@ -5,8 +5,11 @@ A line has a frame of a server in hexadecimal, without its length. What each of 
 
 import importlib.util
 import random
+import socket
 import sys
 
+import metasim
+from metasim import connection
 from metasim import wire as fast
 
 assert fast.SPEED, "the extension was not built"
@@ -58,6 +61,9 @@ def agree(name, *arguments):
 
 
 draws = random.Random(1)
+client = metasim.Client("x", "unix:///x")
+assert len(vars(client)) < 30 > len(vars(client._session)), "see Session"
+
 numbers = [0, 1, 2, 127, 128, 300, 2**31, 2**32 - 1, 2**32, 2**63 - 2, 2**63 - 1, 2**64 - 1]
 OVERLONG = [b"\xff" * 9 + b"\x01", b"\xff" * 9 + b"\x03", b"\x80\x00", b"\xff" * 10]
 
@@ -118,3 +124,27 @@ for _ in range(5000):
     agree("advance", now, floor, following, n, draws.choice(numbers))
     agree("poll", now, floor, following, n, draws.choice(instants), draws.random() < 0.5, *draws.choice(((0, 0), (1, 0), (3000, 2**63))))
     agree("send", draws.choice((b"", slow.text(1, "X"), slow.text(1, "x" * 1024))), now, draws.randbytes(draws.choice((0, 1, 110, 111, 112, 113, 126, 127, 128, 20_000))))
+
+# What comes soon, over a socket: nothing, as much as was asked for, the end, and an error.
+ours, peer = socket.socketpair()
+stream = connection.Socket(ours)
+
+
+def soon(most):
+    """What both read next, of what the peer has sent twice."""
+    got = [read() for read in (lambda: fast.recv_soon(ours.fileno(), most, 1000), lambda: connection.recv_soon(stream, most, 1000))]
+    assert got[0] == got[1], got
+    return got[0]
+
+
+assert soon(10) is None
+peer.send(b"abab")
+assert soon(2) == b"ab" and soon(2) is None
+peer.close()
+assert soon(10) == b""
+ours.close()
+try:
+    fast.recv_soon(stream.socket.fileno(), 10, 1000)
+    raise AssertionError("it read a socket that is closed")
+except OSError:
+    pass
