@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/internal/testprogram"
 )
 
 // startEtcd starts a cluster of etcd of one member, and returns where it listens; or it skips the test.
@@ -113,6 +116,49 @@ func TestHomeserversShareACluster(t *testing.T) {
 	require.NotContains(t, text, "ball", "another instance has a tree of its own in the cluster")
 	status, text = two.request(t, admin, "GET", "/v1/entities", "", "Metasim-Instance", "west")
 	require.Equal(t, 421, status, text)
+}
+
+// Homeservers of one store have names of their own. What one of them has decided the other says to the simulation server that asks it, as its own word: requests, and questions
+// to a master, are answered at either of them, and after one was killed a server goes on with the other.
+func TestServersOfHomeserversThatShareACluster(t *testing.T) {
+	s := newStage(t)
+	s.program = testprogram.Shipped(t)
+	cluster := startEtcd(t)
+	admin, file := tokenFile(t, s.dir)
+	home := func(name string) *homeProcess {
+		dir := filepath.Join(s.dir, "of-"+name)
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		h := startHome(t, dir, "--name", name, "--etcd", cluster, "--admin-token-file", file)
+		s.file(name+".url", h.url)
+		return h
+	}
+	one, two := home("home-1"), home("home-2")
+	a := &homedServer{&liveServer{stage: s, name: "sim-a"}, "home-1", []string{"ball", "box"}, []string{"--rule", "ask"}}
+	b := &homedServer{&liveServer{stage: s, name: "sim-b"}, "home-2", nil, nil}
+	for _, l := range []*homedServer{a, b} {
+		s.file(l.name+".token", one.account(t, admin, l.name))
+		l.run()
+	}
+	s.eventually("a has both", func() bool { return len(a.owns()) == 2 })
+	take := func(l *homedServer, ball string, asked *homedServer) {
+		l.tell("take " + ball)
+		s.eventually("the master is asked", func() bool {
+			return strings.Contains(asked.out.String(), `"entity":"`+ball+`","epoch":0,"heard":{"from":"home-1","kind":"question"`)
+		})
+		asked.tell("yes " + ball)
+		s.eventually(l.name+" has "+ball, func() bool { return slices.Contains(l.owns(), ball) })
+	}
+	take(b, "ball", a)
+	require.NotContains(t, a.out.String()+b.out.String(), `"event":"wrong"`)
+	require.Contains(t, a.out.String(), `"kind":"grant","requester":"sim-b","id":1,"owner":"sim-b","trail":["home-1"],"hops":1`)
+
+	require.NoError(t, two.Process.Kill())
+	_ = two.Wait() // it was killed
+	b.kill()
+	b.home = "home-1"
+	b.run()
+	take(b, "box", a)
+	require.Equal(t, ownership{"sim-b", 1}, one.owner(t, admin, "box"))
 }
 
 // What is imported into the tree of a homeserver that runs is checked as what it writes itself: what is wrong changes nothing, and is in an audit log. The homeserver goes on.

@@ -136,7 +136,7 @@ func readMail(c *call) (Response, *problem) {
 	return r, p
 }
 
-// letters are those for somebody after a number.
+// letters are those for somebody after a number. Another homeserver of this store may have written them: who delivers one is the last that has sent it, and is whom the answer goes to.
 func (c *call) letters(name string, after uint64, limit int) (all []letter, p *problem) {
 	for _, n := range c.tree.List(mailPath+"/"+name, fmt.Sprintf("%020d", after), limit) {
 		var l letter
@@ -144,6 +144,9 @@ func (c *call) letters(name string, after uint64, limit int) (all []letter, p *p
 			return nil, p
 		}
 		l.Message.Sent, l.Sent = l.Sent, nil
+		if n := len(l.Message.Trail); n > 0 {
+			l.Message.Trail[n-1] = c.cfg.Name
+		}
 		all = append(all, l)
 	}
 	return all, nil
