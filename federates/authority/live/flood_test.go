@@ -43,8 +43,8 @@ func host(t *testing.T, cfg Config) *hosted {
 	cfg.Listen, cfg.Data, cfg.Token, cfg.Step, cfg.Retry = "127.0.0.1:0", t.TempDir(), sesame, metasim.Millisecond, 200*metasim.Millisecond
 	require.NoError(t, cfg.Validate())
 	h := &hosted{t: t, commands: make(chan Command), wrong: map[string]bool{}}
-	s := &server{cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}}
-	s.tell = func(e Event) {
+	var s *server
+	s = newServer(cfg, func(e Event) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if e.Event != "wrong" || !h.wrong[e.From+e.Error] {
@@ -56,7 +56,7 @@ func host(t *testing.T, cfg Config) *hosted {
 		if s.world != nil {
 			h.counts = s.world.shard.Counts
 		}
-	}
+	})
 	lock, err := s.lock()
 	require.NoError(t, err)
 	cert, err := s.open()

@@ -85,9 +85,9 @@ type Command struct {
 
 // An Event is what happened at a server.
 type Event struct {
-	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, refused, left (nothing needs this server any more), wrong
+	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, refused, left (nothing needs this server any more), unreached (another server), late (a handover), wrong
 	URL    string            `json:"url,omitempty"`
-	NS     int64             `json:"ns,omitempty"` // Unix time of got and gave
+	NS     int64             `json:"ns,omitempty"` // Unix time
 	Entity string            `json:"entity,omitempty"`
 	Epoch  transfer.Sequence `json:"epoch"`
 	Heard  *Heard            `json:"heard,omitempty"`
@@ -95,7 +95,8 @@ type Event struct {
 	Owns   []string          `json:"owns,omitempty"`
 	Sees   map[string]Sight  `json:"sees,omitempty"` // what others own, by entity, as they said last
 	Error  string            `json:"error,omitempty"`
-	From   string            `json:"from,omitempty"` // who has sent what is wrong, as it says
+	From   string            `json:"from,omitempty"` // who has sent what is wrong or late, as it says
+	To     string            `json:"to,omitempty"`   // who is not reached
 }
 
 // A Heard is a message that has arrived: who asked for what, and how many hops it has travelled.
@@ -130,9 +131,26 @@ type server struct {
 
 	home    *homeLink
 	world   *world
+	notes   chan Event        // what goroutines beside the main loop have to tell
+	noted   map[string]notice // what was told of them last, by Event.To
 	lookers map[*quic.Caller]*looker
 	shown   time.Time                   // when they were shown the last picture
 	asked   map[string]transfer.Message // what it was asked last as the master, by entity
+}
+
+// newServer returns one, which neither owns nor hears anything yet.
+func newServer(cfg Config, tell func(Event)) *server {
+	return &server{
+		cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, lookers: map[*quic.Caller]*looker{},
+		notes: make(chan Event, 16), noted: map[string]notice{},
+		tell: func(e Event) { e.NS = time.Now().UnixNano(); tell(e) },
+	}
+}
+
+// A notice is what was told last of something that lasts.
+type notice struct {
+	text string
+	at   time.Time
 }
 
 // A parcel is what has come from another server.
@@ -149,7 +167,7 @@ func Run(ctx context.Context, cfg Config, commands <-chan Command, tell func(Eve
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	s := &server{cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, lookers: map[*quic.Caller]*looker{}, tell: tell}
+	s := newServer(cfg, tell)
 	lock, err := s.lock()
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -36,15 +37,28 @@ func (m *mailer) run(ctx context.Context) {
 			return
 		case l := <-m.waits:
 			if p == nil && time.Since(refused) > dialTime/10 {
-				if p = m.dial(ctx); p == nil {
+				var err error
+				if p, err = m.dial(ctx); err != nil {
+					m.unreached(ctx, err)
 					refused = time.Now()
 				}
 			}
-			if p != nil && m.send(ctx, p, m.together(l)) != nil {
+			if p == nil {
+				continue
+			}
+			if err := m.send(ctx, p, m.together(l)); err != nil {
+				m.unreached(ctx, err)
 				_ = p.Close() // it is broken already
 				p = nil
 			}
 		}
+	}
+}
+
+// unreached has the server tell why another one is not reached.
+func (m *mailer) unreached(ctx context.Context, why error) {
+	if ctx.Err() == nil {
+		m.server.later(Event{Event: "unreached", To: m.to, Error: why.Error()})
 	}
 }
 
@@ -92,16 +106,15 @@ func (m *mailer) send(ctx context.Context, p *quic.Post, all []letter) error {
 	return nil
 }
 
-// dial connects to a server; nil: there is none now.
-func (m *mailer) dial(ctx context.Context) *quic.Post {
+// dial connects to a server.
+func (m *mailer) dial(ctx context.Context) (*quic.Post, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	url := m.at
 	if m.server.home != nil {
 		e, err := m.server.home.find(ctx, m.to, true)
 		if err != nil {
-			m.server.home.complain(err)
-			return nil
+			return nil, err
 		}
 		m.link.to = e
 		if url == "" {
@@ -111,13 +124,9 @@ func (m *mailer) dial(ctx context.Context) *quic.Post {
 	if !strings.Contains(url, "://") {
 		text, err := os.ReadFile(url)
 		if err != nil {
-			return nil
+			return nil, fmt.Errorf("%w; start %s with this --ready-file, or write where it is", err, m.to)
 		}
 		url = strings.TrimSpace(string(text))
 	}
-	p, err := quic.DialPost(ctx, url, m.server.cfg.Token)
-	if err != nil {
-		return nil
-	}
-	return p
+	return quic.DialPost(ctx, url, m.server.cfg.Token)
 }

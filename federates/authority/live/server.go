@@ -2,8 +2,10 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"time"
 
 	"metasim/federates/authority/pieces"
@@ -18,7 +20,10 @@ func (s *server) run(ctx context.Context, cert *secure.Server, commands <-chan C
 	if err := cert.Admit(true, s.cfg.Token); err != nil {
 		return err
 	}
-	office, err := quic.ListenPost("quic://"+s.cfg.Listen, cert)
+	office, err := quic.ListenPost("quic://"+s.cfg.Listen, cert, func(who net.Addr, why error) {
+		host, _, err := net.SplitHostPort(who.String())
+		s.later(Event{Event: "wrong", Error: fmt.Sprintf("%s is not let in: %v; start it with the METASIM_TOKEN of this server", host, errors.Join(why, err))})
+	})
 	if err != nil {
 		return err
 	}
@@ -70,6 +75,8 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 			s.begin(e.entity, e.epoch)
 		case why := <-s.home.troubles():
 			s.tell(Event{Event: "wrong", Error: why})
+		case e := <-s.notes:
+			s.note(e)
 		case c, open := <-commands:
 			if !open {
 				commands = nil
@@ -147,7 +154,7 @@ func (s *server) receive(ctx context.Context, p parcel) (out []transfer.Envelope
 	default:
 		var m transfer.Message
 		if m, err = transfer.Decode(p.text); err == nil {
-			out, err = s.hear(p.from, &m, p.sealed)
+			return s.hear(p.from, &m, p.sealed)
 		}
 	}
 	if err != nil {
@@ -156,18 +163,38 @@ func (s *server) receive(ctx context.Context, p parcel) (out []transfer.Envelope
 	return out
 }
 
-// hear takes a transfer message, and says so.
-func (s *server) hear(from string, m *transfer.Message, sealed bool) ([]transfer.Envelope, error) {
-	sent, err := m.TakeTimes(from)
-	if err != nil {
-		return nil, err
-	}
+// A LateError: a server hands over what has had another owner since.
+type LateError struct {
+	From, Entity string
+	Epoch, Known transfer.Sequence
+}
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("%s hands %s over with the epoch %d, and the epoch %d is known here: it is late, and changes nothing", e.From, e.Entity, e.Epoch, e.Known)
+}
+
+// hear takes a transfer message, and says who asks for what in it, and what is wrong with it.
+func (s *server) hear(from string, m *transfer.Message, sealed bool) (out []transfer.Envelope) {
 	received := time.Now().UnixNano()
-	out, err := s.sim.Receive(s.now(), from, *m)
-	if err != nil {
-		return nil, err
+	sent, err := m.TakeTimes(from)
+	known, late := s.sim.Epoch(m.Entity), s.sim.Late
+	switch {
+	case err != nil:
+	// What a homeserver says waits in the mail, and nobody seals it.
+	case (s.home == nil || sealed) && m.Kind != transfer.Handover && m.Kind != transfer.Ack:
+		err = &transfer.UnexpectedError{Server: s.cfg.Name, From: from, Kind: m.Kind, Why: "only its homeserver says so"}
+	default:
+		out, err = s.sim.Receive(s.now(), from, *m)
+	}
+	event := "wrong"
+	if err == nil && s.sim.Late > late && m.Epoch != known { // the same again is as it should be
+		event, err = "late", &LateError{from, m.Entity, m.Epoch, known}
 	}
 	heard := &Heard{from, m.Kind, m.Requester, m.ID, m.Owner, m.Trail, len(m.Trail), sealed, sent, transfer.Latencies(sent, received)}
+	if err != nil {
+		s.tell(Event{Event: event, Entity: m.Entity, Epoch: m.Epoch, Heard: heard, From: from, Error: err.Error()})
+		return out
+	}
 	s.tell(Event{Event: "heard", Entity: m.Entity, Epoch: m.Epoch, Heard: heard})
 	if m.Kind == transfer.Question && s.cfg.Master == transfer.Silent {
 		if was, again := s.asked[m.Entity]; !again || was.ID != m.ID || was.Requester != m.Requester {
@@ -175,17 +202,13 @@ func (s *server) hear(from string, m *transfer.Message, sealed bool) ([]transfer
 		}
 		s.asked[m.Entity] = *m
 	}
-	return out, nil
+	return out
 }
 
 // read takes what the homeserver had for this server.
 func (s *server) read(b batch) (out []transfer.Envelope) {
 	for i := range b.letters {
-		more, err := s.hear(s.cfg.Home.Name, &b.letters[i].Message, false)
-		if err != nil {
-			s.tell(Event{Event: "wrong", From: s.cfg.Home.Name, Error: err.Error()})
-		}
-		out = append(out, more...)
+		out = append(out, s.hear(s.cfg.Home.Name, &b.letters[i].Message, false)...)
 	}
 	return out
 }
@@ -226,10 +249,10 @@ func (s *server) command(c Command) (out []transfer.Envelope) {
 // report tells what came and went.
 func (s *server) report() {
 	for _, e := range s.sim.Effects[s.effects:] {
-		s.tell(Event{Event: "got", NS: time.Now().UnixNano(), Entity: e.Entity, Epoch: e.Epoch})
+		s.tell(Event{Event: "got", Entity: e.Entity, Epoch: e.Epoch})
 	}
 	for _, entity := range s.sim.Given[s.given:] {
-		s.tell(Event{Event: "gave", NS: time.Now().UnixNano(), Entity: entity, Epoch: s.sim.Epoch(entity)})
+		s.tell(Event{Event: "gave", Entity: entity, Epoch: s.sim.Epoch(entity)})
 	}
 	for _, r := range s.sim.Refusals[s.refused:] {
 		s.tell(Event{Event: "refused", Entity: r.Entity, Epoch: s.sim.Epoch(r.Entity), Reason: r.Reason})
@@ -241,7 +264,7 @@ func (s *server) report() {
 	}
 	if s.left() {
 		s.leaving = false
-		s.tell(Event{Event: "left", NS: time.Now().UnixNano()})
+		s.tell(Event{Event: "left"})
 	}
 	s.effects, s.given, s.refused = len(s.sim.Effects), len(s.sim.Given), len(s.sim.Refusals)
 }

@@ -88,8 +88,7 @@ func (c *conn) broken(err error) error {
 	case errors.As(err, new(*quicgo.StatelessResetError)):
 		return errors.New("its process has ended: another one that has its port and its key does not know the connection")
 	case c.dialed != nil && isBadCertificate(err):
-		return errors.New("the server does not take this client's certificate, which follows from its join token; give METASIM_TOKEN as the server wrote it, " +
-			"or in METASIM_CERT a certificate that the server's authority has signed")
+		return errNotLetIn
 	case c.gone.Load() && errors.As(err, new(*quicgo.ApplicationError)):
 		return errors.New("its process has ended: it was silent, and its host says that no process has its port any more")
 	case c.suspected.Load() && errors.As(err, new(*quicgo.ApplicationError)):
@@ -97,6 +96,9 @@ func (c *conn) broken(err error) error {
 	}
 	return errors.New(err.Error())
 }
+
+var errNotLetIn = errors.New("the server does not take this client's certificate, which follows from its join token; give METASIM_TOKEN as the server wrote it, " +
+	"or in METASIM_CERT a certificate that the server's authority has signed")
 
 // isBadCertificate reports whether the peer has ended the handshake by this alert of TLS: in QUIC its number is 0x100 and that of the alert (RFC 9001, section 4.8).
 func isBadCertificate(err error) bool {

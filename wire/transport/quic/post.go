@@ -2,6 +2,7 @@ package quic
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -51,37 +52,47 @@ func DialPost(ctx context.Context, url, token string) (*Post, error) {
 	}
 	s := &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}
 	var mismatch error
-	tls, err := secure.ClientTLS(want, token, &mismatch)
+	trust, err := secure.ClientTLS(want, token, &mismatch)
 	if err == nil {
 		var q *quicgo.Conn
-		if q, err = s.transport.Dial(ctx, to, tls, postConfig(-1)); err == nil {
+		if q, err = s.transport.Dial(ctx, to, trust, postConfig(-1)); err == nil {
 			return &Post{q, s.release}, nil
 		}
 	}
 	if mismatch != nil {
 		err = mismatch
 	}
+	err = notLetIn(err)
 	return nil, errors.Join(fmt.Errorf("dial %s: %w", url, err), s.transport.Close(), udp.Close())
 }
 
 // Send sends a message of at most maxPost bytes. It arrives unless the connection breaks first: then a later Send returns why.
 func (p *Post) Send(ctx context.Context, message []byte) error {
 	stream, err := p.quic.OpenUniStreamSync(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = stream.Write(message)
 	}
-	if _, err := stream.Write(message); err != nil {
-		return err
+	if err != nil {
+		return notLetIn(err)
 	}
 	return stream.Close()
 }
 
+// notLetIn translates the error of a connection that the listener has ended because of the token: the handshake ends here before the listener has looked at the certificate.
+func notLetIn(err error) error {
+	if isBadCertificate(err) {
+		return errNotLetIn
+	}
+	return err
+}
+
 // SendDatagram sends what may be lost. It is refused where it is longer than a packet of the network.
-func (p *Post) SendDatagram(datagram []byte) error { return p.quic.SendDatagram(datagram) }
+func (p *Post) SendDatagram(datagram []byte) error { return notLetIn(p.quic.SendDatagram(datagram)) }
 
 // ReceiveDatagram waits for a datagram that the other end sends back.
 func (p *Post) ReceiveDatagram(ctx context.Context) ([]byte, error) {
-	return p.quic.ReceiveDatagram(ctx)
+	b, err := p.quic.ReceiveDatagram(ctx)
+	return b, notLetIn(err)
 }
 
 // Close ends the connection.
@@ -94,8 +105,9 @@ type PostOffice struct {
 	sock *socket
 }
 
-// ListenPost listens at "quic://host:port", where port 0 stands for a free one, with the certificate of a server.
-func ListenPost(url string, s *secure.Server) (*PostOffice, error) {
+// ListenPost listens at "quic://host:port", where port 0 stands for a free one, with the certificate of a server. refused is called, on any goroutine, with who was not let in,
+// and why.
+func ListenPost(url string, s *secure.Server, refused func(who net.Addr, why error)) (*PostOffice, error) {
 	hostport, _, _, err := secure.ParseURL("quic", url)
 	if err != nil {
 		return nil, err
@@ -110,7 +122,20 @@ func ListenPost(url string, s *secure.Server) (*PostOffice, error) {
 		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url, err)
 	}
 	o := &PostOffice{url: s.URL("quic", udp.LocalAddr().String()), sock: &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}}
-	if o.quic, err = o.sock.transport.Listen(s.TLS(), postConfig(postStreams)); err != nil {
+	all := s.TLS()
+	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		one := s.TLS()
+		verify := one.VerifyConnection
+		one.VerifyConnection = func(state tls.ConnectionState) error {
+			err := verify(state)
+			if err != nil {
+				refused(hello.Conn.RemoteAddr(), err)
+			}
+			return err
+		}
+		return one, nil
+	}
+	if o.quic, err = o.sock.transport.Listen(all, postConfig(postStreams)); err != nil {
 		return nil, errors.Join(err, o.sock.transport.Close(), udp.Close())
 	}
 	return o, nil

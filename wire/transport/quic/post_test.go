@@ -3,6 +3,8 @@ package quic
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"net"
 	"testing"
 	"time"
 
@@ -16,7 +18,8 @@ func TestPost(t *testing.T) {
 	s, err := secure.NewServer(secure.Files{})
 	require.NoError(t, err)
 	require.NoError(t, s.Admit(true, "sesame"))
-	o, err := ListenPost("quic://127.0.0.1:0", s)
+	refused := make(chan string, 10)
+	o, err := ListenPost("quic://127.0.0.1:0", s, func(who net.Addr, why error) { refused <- fmt.Sprint(who, ": ", why) })
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	received, ended := make(chan []byte, 10), make(chan error, 1)
@@ -34,9 +37,11 @@ func TestPost(t *testing.T) {
 
 	stranger, err := DialPost(ctx, o.URL(), "other")
 	if err == nil { // a handshake ends before the listener has looked at the certificate
-		require.Eventually(t, func() bool { return stranger.Send(ctx, []byte("wrong")) != nil }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { err = stranger.Send(ctx, []byte("wrong")); return err != nil }, time.Minute, time.Millisecond)
 		require.NoError(t, stranger.Close())
 	}
+	require.ErrorContains(t, err, "give METASIM_TOKEN as the server wrote it")
+	require.Regexp(t, `^127\.0\.0\.1:\d+: the certificate of the client follows from no token`, <-refused)
 	require.Empty(t, received)
 	require.NoError(t, p.Close())
 	cancel()
@@ -44,6 +49,6 @@ func TestPost(t *testing.T) {
 
 	_, err = DialPost(t.Context(), "quic://127.0.0.1:1", "sesame")
 	require.ErrorContains(t, err, "does not pin")
-	_, err = ListenPost("quic://192.0.2.1:0", s)
+	_, err = ListenPost("quic://192.0.2.1:0", s, nil)
 	require.ErrorContains(t, err, "use a free port")
 }
