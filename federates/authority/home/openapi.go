@@ -18,19 +18,22 @@ func OpenAPI() ([]byte, error) {
 		}
 		paths[r.path].(object)[strings.ToLower(r.method)] = operation(&r)
 	}
-	plain := func(id, summary, kind string, schema object) object {
-		return object{"get": object{"operationId": id, "summary": summary, "security": []any{}, "responses": object{
-			"200": object{"description": "OK", "content": object{kind: object{"schema": schema}}},
-		}}}
+	text := object{"text/plain": object{"schema": object{"type": "string"}}}
+	plain := func(id, summary string, content object, others object, security ...any) object {
+		others["200"] = object{"description": "OK", "content": content}
+		return object{"get": object{"operationId": id, "summary": summary, "security": append([]any{}, security...), "responses": others}}
 	}
-	paths["/openapi.json"] = plain("showDocument", "This document", jsonType, object{"type": "object"})
-	paths["/healthz"] = plain("showHealth", "Whether the homeserver and its store answer", "text/plain", object{"type": "string"})
-	paths["/metrics"] = plain("showMetrics", "Figures for Prometheus; where other hosts reach the homeserver, for accounts only", "text/plain", object{"type": "string"})
+	paths["/openapi.json"] = plain("showDocument", "This document", object{jsonType: object{"schema": object{"type": "object"}}}, object{})
+	paths["/healthz"] = plain("showHealth", "Whether the homeserver and its store answer", text, object{
+		"429": object{"description": "The address asks too often", "content": text}, "503": object{"description": "The store does not answer", "content": text},
+	})
+	paths["/metrics"] = plain("showMetrics", "Figures for Prometheus; where other hosts reach the homeserver, for accounts only", text, object{"401": object{"$ref": "#/components/responses/problem"}}, object{}, object{"token": []any{}})
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "metasim homeserver", "version": apiVersion, "description": "Who owns an entity, who is its master, and by which rule it gets another owner. " +
 			"A change takes effect if If-Match names the ETag that the resource has, or is left out; then the last write wins. " +
 			"What is refused changes nothing, and is answered by a problem (RFC 9457)."},
+		"servers":  []any{object{"url": "/"}},
 		"security": []any{object{"token": []any{}}},
 		"paths":    paths,
 		"components": object{
