@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cross cover proto attack soak trust
+.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cover proto attack soak trust
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -59,7 +59,7 @@ check: build
 	GOGC=400 $(GO) tool staticcheck ./...
 	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
 	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) $(MANY) -timeout 20m $(LONG) $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
-	$(MAKE) --no-print-directory glimpse cross
+	$(MAKE) --no-print-directory glimpse
 	@echo; echo "All tests together, and what was skipped:"
 	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
 
@@ -93,12 +93,6 @@ glimpse: ## a few seconds of fuzzing what reads bytes from outside
 		[ -n "$$blamed" ] && $(GO) test $$package -run "^$$target$$/^$${blamed##*/}$$" -count 1 -timeout 1m || { echo "$$out"; exit 1; }; \
 		echo "$$target was not served for ten seconds; its input passes alone"; rm "$$package/$$blamed"; \
 	done
-
-# With -export everything is compiled, and no program is linked.
-cross: ## compile for the other systems
-	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 $(GO) list -export ./... >/dev/null
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) list -export ./... >/dev/null
-	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) list -export ./... >/dev/null
 
 attack: build ## what a stranger or a careless client could do to a run, tried from outside
 	python3 conformance/attack/attack.py bin/metasim
