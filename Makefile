@@ -58,7 +58,7 @@ check: build
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	GOGC=400 $(GO) tool staticcheck ./...
 	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
-	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) $(MANY) -timeout 20m $(LONG) $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
+	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) $(MANY) -timeout 40m $(LONG) $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
 	$(MAKE) --no-print-directory glimpse
 	@echo; echo "All tests together, and what was skipped:"
 	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
