@@ -226,8 +226,8 @@ func TestSlurmSweep(t *testing.T) {
 	c.Empty()
 }
 
-// Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts, placed in three ways, and with a dispatcher for each scenario inside: all of
-// that with -slurm, else of the smallest one alone, and of the others one way each over 4 hosts.
+// Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts, placed in three ways, and with a dispatcher for each scenario inside.
+// Without -slurm the smallest scenario is tried in all ways, and each other one in one way, over 4 hosts.
 func TestSlurmEveryScenario(t *testing.T) {
 	s := newStage(t)
 	shipped, err := filepath.Glob("../../scenarios/*.metasim.yaml")

@@ -156,7 +156,7 @@ func hostAtHome(t *testing.T, b seal.PublicKey) (a *hosted, key seal.PublicKey) 
 	return a, key
 }
 
-// What is sealed for another link, twice, too early, or is none of it, is told with a reason of its own, and changes nothing. Who has a key of its own takes nothing with it that
+// A message that is sealed for another link, comes twice or too early, or is not sealed, is refused with a reason of its own, and changes nothing. Who has a key of its own takes nothing with it that
 // only a homeserver gives.
 func TestSealedMessagesAreChecked(t *testing.T) {
 	own, err := seal.NewPrivateKey("")

@@ -202,7 +202,7 @@ func TestNoDescriptorIsInherited(t *testing.T) {
 	runtime.KeepAlive(got)
 }
 
-// noRoom lets this process open no file, until the result is called.
+// noRoom sets the limit of open files so that this process can open none. The result undoes that.
 func noRoom(t *testing.T) (again func()) {
 	t.Helper()
 	var limit unix.Rlimit
