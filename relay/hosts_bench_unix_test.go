@@ -75,8 +75,8 @@ func star(ctx context.Context, i, steps int, url string) error {
 	return inStep(ctx, fmt.Sprint("c", i), says, hears, steps, url)
 }
 
-// BenchmarkHosts measures a step of 64 clients on four hosts: for each a process of its clients, and one for its relay. It tells the processor time of the server
-// alone, and of all together. On a cluster the server has a host to itself, or shares one, and is what all wait for.
+// BenchmarkHosts measures a step of 64 clients on four hosts: for each a process of its clients, and one for its relay. It reports the processor time of the server,
+// and that of all processes together. On a cluster all clients wait for the server, so its time counts there.
 func BenchmarkHosts(b *testing.B) {
 	for _, how := range []string{"direct", "relayed"} {
 		b.Run(how, func(b *testing.B) { onHosts(b, how == "relayed", 4, 4, 64) })

@@ -15,7 +15,7 @@ type swallower struct{ wire.Prompt }
 
 func (swallower) TryWriteFrames(b []byte) (int, error) { return len(b), nil }
 
-// An outbox keeps memory for the largest payload that is copied into it, so that one after the other makes no garbage.
+// An outbox keeps memory for the largest payload that is copied into it, so a second such payload allocates nothing.
 func TestAnOutboxUsesItsMemoryAgain(t *testing.T) {
 	const most = 128<<10 - 1
 	require.Zero(t, wire.Lent(most))

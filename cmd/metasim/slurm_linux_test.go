@@ -257,7 +257,7 @@ func TestSlurmEveryScenario(t *testing.T) {
 	c.Empty()
 }
 
-// onSlurm carries a scenario out on hosts of a cluster, and wants what came of it here.
+// onSlurm carries a scenario out on hosts of a cluster. It requires the results of the run on this host.
 func (s *stage) onSlurm(want run.Outcome, file, nodes string, way ...string) {
 	s.Helper()
 	args := append([]string{"run", file, "--json", "--launch", "slurm", "--nodes", nodes}, way...)

@@ -242,7 +242,7 @@ func (f *worldFlags) mayGo(list []map[string]any, with map[string]any) {
 	}
 }
 
-// idleSecondaries says why secondaries that were asked for have nothing to do in a world. It runs without them then: its states are the same.
+// idleSecondaries says why the secondaries that the user asked for have nothing to do in a world. The world then runs without them, with the same states.
 func (f *worldFlags) idleSecondaries(w *sdf.World, systems []lockstep.Placed) error {
 	if names, _, _ := f.secondaryNames(""); names == nil { // what is wrong with the flag was said before
 		return nil

@@ -211,7 +211,7 @@ func noRoom(t *testing.T) (again func()) {
 	return func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)) }
 }
 
-// Who may have no more descriptors is told that, and not that the peer has sent too many. One who cannot greet is sent bytes.
+// A process that may open no more descriptors gets an error that says so. A process that loses the descriptor of the greeting is sent bytes.
 func TestNoRoomForADescriptor(t *testing.T) {
 	clients, servers, _ := meet(t, 1)
 	require.NoError(t, clients[0].Write([]wire.Packet{large(1, 2<<20)}))
