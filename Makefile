@@ -84,11 +84,14 @@ ALONE = ./metasim ./dst ./metasim/simtime ./metasim/safetime ./delay ./scenarios
 # targets are part of the tests.
 FUZZED = ./wire:FuzzStream ./record/journal:FuzzReader ./lcm/bus:FuzzSession ./metasim:FuzzStep
 
+# A fuzzer of which only our own code counts.
+FUZZ = $(GO) test -toolexec '$(CURDIR)/.ci/instrument $(shell $(GO) list -m)'
+
 # Go's fuzzer calls an input hung that was not served for ten seconds, as on a busy machine (golang/go#56238). So what it blames is tried once more, alone.
 glimpse: ## a few seconds of fuzzing what reads bytes from outside
 	@for t in $(FUZZED); do \
 		package=$${t%%:*}; target=$${t##*:}; echo "$(GO) test $$package -fuzz $$target"; \
-		out=$$($(GO) test $$package -run '^$$' -fuzz "^$$target$$" -fuzztime 1s 2>&1) && continue; \
+		out=$$($(FUZZ) $$package -run '^$$' -fuzz "^$$target$$" -fuzztime 1s 2>&1) && continue; \
 		blamed=$$(echo "$$out" | sed -n '/fuzzing process hung/,$$s/^ *Failing input written to //p'); \
 		[ -n "$$blamed" ] && $(GO) test $$package -run "^$$target$$/^$${blamed##*/}$$" -count 1 -timeout 1m || { echo "$$out"; exit 1; }; \
 		echo "$$target was not served for ten seconds; its input passes alone"; rm "$$package/$$blamed"; \
@@ -115,7 +118,7 @@ sim: ## the long interleaving test (SEEDS=3000)
 fuzz: ## every fuzz target for FUZZTIME=30s
 	@for pkg in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-			echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
+			echo "$$pkg $$target"; $(FUZZ) $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) || exit 1; \
 		done; \
 	done
 
