@@ -22,9 +22,7 @@ import (
 
 // An apartSocket is a unix socket on which much travels apart. The collector closes a file that a closed one has not read.
 type apartSocket struct {
-	*net.UnixConn
-	plain  promptSocket
-	raw    syscall.RawConn
+	*socket
 	parts  Parts
 	accept bool // this side has accepted: it answers
 
@@ -47,16 +45,11 @@ type received struct {
 
 // apart returns a stream that sends much apart, where the peer does so too. Where this system cannot, it is the socket.
 func apart(c net.Conn, peer string, kept *KeptFiles, accepted bool) Stream {
-	socket, ok := c.(*net.UnixConn)
+	s, ok := c.(*socket)
 	if !ok || greetingFile() == nil {
 		return c
 	}
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return c
-	}
-	return &apartSocket{UnixConn: socket, raw: raw, parts: Parts{Peer: peer, Kept: kept}, accept: accepted,
-		plain: promptSocket{in: newTransfer(raw.Read, syscall.Read), out: newTransfer(raw.Write, syscall.Write)}}
+	return &apartSocket{socket: s, parts: Parts{Peer: peer, Kept: kept}, accept: accepted}
 }
 
 // Read returns no byte and no error where only a descriptor has come.
@@ -65,7 +58,7 @@ func (s *apartSocket) Read(b []byte) (int, error) {
 	case s.parts.Next():
 		return s.parts.Read(b)
 	case s.deaf:
-		return s.UnixConn.Read(b)
+		return s.socket.Read(b)
 	}
 	n, err := s.receive(b, true)
 	if n == 0 && err == nil && !s.parts.Next() && len(b) > 0 {
@@ -99,7 +92,7 @@ func (s *apartSocket) receive(b []byte, wait bool) (int, error) {
 		return 0, nil
 	}
 	s.into, s.got = b, received{}
-	failed := s.raw.Read(func(fd uintptr) bool {
+	failed := s.read(func(fd uintptr) bool {
 		g := &s.got
 		for {
 			if g.n, g.rights, g.flags, _, g.err = unix.Recvmsg(int(fd), s.into, g.oob[:], unix.MSG_CMSG_CLOEXEC); !errors.Is(g.err, unix.EINTR) {
@@ -163,7 +156,7 @@ func (s *apartSocket) Write(b []byte) (int, error) {
 			return len(b), err
 		}
 	}
-	m, err := s.UnixConn.Write(b[n:])
+	m, err := s.socket.Write(b[n:])
 	return n + m, err
 }
 
@@ -219,7 +212,7 @@ func (s *apartSocket) sendApart(b []byte, wait bool) (sent bool, err error) {
 // sendWith sends bytes, the first of them with a descriptor, and returns how many were sent.
 func (s *apartSocket) sendWith(b []byte, fd int, wait bool) (n int, err error) {
 	rights := unix.UnixRights(fd)
-	failed := s.raw.Write(func(socket uintptr) bool {
+	failed := s.write(func(socket uintptr) bool {
 		for {
 			if n, err = unix.SendmsgN(int(socket), b, rights, nil, unix.MSG_NOSIGNAL); !errors.Is(err, unix.EINTR) {
 				return !wait || !errors.Is(err, unix.EAGAIN)

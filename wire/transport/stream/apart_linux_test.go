@@ -344,7 +344,7 @@ func TestPartsAreReadInPieces(t *testing.T) {
 	require.NoError(t, err)
 	in, err := l.Accept()
 	require.NoError(t, err)
-	writer, reader := apart(out, "reader", new(KeptFiles), false).(*apartSocket), apart(in, "writer", new(KeptFiles), true).(*apartSocket)
+	writer, reader := apart(movable(out), "reader", new(KeptFiles), false).(*apartSocket), apart(movable(in), "writer", new(KeptFiles), true).(*apartSocket)
 	writer.parts.Knows.Store(true)
 	b := payloadOf(large(1, leastApart+10))
 	for _, part := range [][]byte{[]byte("before"), b, []byte("behind"), b} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -17,29 +18,42 @@ import (
 
 // A hostConn is a TCP connection that breaks when the peer's host has vanished.
 type hostConn struct {
-	*net.TCPConn
+	tcpConn
 	patience time.Duration
 	vanished atomic.Bool
 	closed   atomic.Bool
 }
 
+// A tcpConn is what a hostConn needs of a connection.
+type tcpConn interface {
+	net.Conn
+	syscall.Conn
+	CloseWrite() error
+}
+
 // looks is how many times in the time of patience the connection is looked at.
 const looks = 8
 
-// watchHost lets a connection break when the peer's host has been silent for patience; 0 is for ever.
-func watchHost(c net.Conn, patience time.Duration) net.Conn {
+// watchHost lets a connection break when the peer's host has been silent for patience; 0 is for ever. Polled says that packets go over the connection itself.
+func watchHost(c net.Conn, patience time.Duration, polled bool) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return c
 	}
 	if patience == 0 {
 		_ = tcp.SetKeepAlive(false) // fails only if the connection is closed
-		return tcp
+	} else {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // as above
+			Enable: true, Idle: max(time.Second, patience/3), Interval: max(time.Second, patience/9), Count: 6,
+		})
 	}
-	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // as above
-		Enable: true, Idle: max(time.Second, patience/3), Interval: max(time.Second, patience/9), Count: 6,
-	})
-	h := &hostConn{TCPConn: tcp, patience: patience}
+	if polled {
+		c = movable(c)
+	}
+	if patience == 0 {
+		return c
+	}
+	h := &hostConn{tcpConn: c.(tcpConn), patience: patience}
 	h.look(false)
 	return h
 }
@@ -47,25 +61,32 @@ func watchHost(c net.Conn, patience time.Duration) net.Conn {
 // look looks at the connection from now on. If the host was silent twice in a row, the connection breaks.
 func (h *hostConn) look(silent bool) {
 	time.AfterFunc(h.patience/looks, func() {
-		now := !h.closed.Load() && hostIsSilent(h.TCPConn, h.patience)
+		now := !h.closed.Load() && hostIsSilent(h.tcpConn, h.patience)
 		switch {
 		case h.closed.Load():
 		case now && silent:
 			h.vanished.Store(true)
-			_ = h.TCPConn.Close() // wakes the Read
+			_ = h.tcpConn.Close() // wakes the Read
 		default:
 			h.look(now)
 		}
 	})
 }
 
+// settle implements settler.
+func (h *hostConn) settle(polled bool) {
+	if s, ok := h.tcpConn.(settler); ok {
+		s.settle(polled)
+	}
+}
+
 func (h *hostConn) Close() error {
 	h.closed.Store(true)
-	return h.TCPConn.Close()
+	return h.tcpConn.Close()
 }
 
 func (h *hostConn) Read(b []byte) (int, error) {
-	n, err := h.TCPConn.Read(b)
+	n, err := h.tcpConn.Read(b)
 	if err != nil && h.vanished.Load() && errors.Is(err, net.ErrClosed) {
 		err = fmt.Errorf("its host has not answered for %v (peer_timeout)", h.patience)
 	}

@@ -1,14 +1,14 @@
 package stream
 
 import (
-	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // hostIsSilent reports whether something waits for an answer of the peer's host that has not answered anything for d.
-func hostIsSilent(c *net.TCPConn, d time.Duration) bool {
+func hostIsSilent(c syscall.Conn, d time.Duration) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return false

@@ -3,9 +3,9 @@
 package stream
 
 import (
-	"net"
+	"syscall"
 	"time"
 )
 
 // hostIsSilent reports false: what the system notices by itself is noticed.
-func hostIsSilent(*net.TCPConn, time.Duration) bool { return false }
+func hostIsSilent(syscall.Conn, time.Duration) bool { return false }

@@ -27,18 +27,35 @@ var (
 	polling atomic.Int32 // of these, that poll
 )
 
+// A connection is polled for good after paidOften polls that paid, and slept for when one Read in 2^vainOften polls, or none.
+const (
+	paidOften = 64
+	vainOften = 4
+)
+
+// A settler is a stream that can be where it is cheap to poll it, or where it is cheap to sleep until it is ready.
+type settler interface{ settle(polled bool) }
+
 // many is how many Reads for each processor are many.
 const many = 2
 
 // A poller knows whether it pays to poll one connection.
 type poller struct {
-	now   func() time.Time
-	yield func() bool // lets others have this processor; false: this system cannot
-	vain  int         // the count of polls in vain, less those that paid
-	sleep int         // Reads from now on that do not poll
+	now    func() time.Time
+	yield  func() bool       // lets others have this processor; false: this system cannot
+	settle func(polled bool) // of a settler
+	vain   int               // the count of polls in vain, less those that paid
+	paid   int               // polls that paid since the last in vain
+	sleep  int               // Reads from now on that do not poll
 }
 
-func newPoller() poller { return poller{now: time.Now, yield: yield} }
+func newPoller(s Stream) poller {
+	p := poller{now: time.Now, yield: yield, settle: func(bool) {}}
+	if s, ok := s.(settler); ok {
+		p.settle = s.settle
+	}
+	return p
+}
 
 // await calls ready until it reports that a Read need not sleep, or until that has taken as long as a sleep costs.
 func (p *poller) await(ready func() bool) {
@@ -48,6 +65,8 @@ func (p *poller) await(ready func() bool) {
 	}
 	processors := int32(runtime.GOMAXPROCS(0))
 	if reading.Load() > many*processors {
+		p.paid = 0
+		p.settle(false)
 		return
 	}
 	took := stolen
@@ -57,13 +76,16 @@ func (p *poller) await(ready func() bool) {
 	polling.Add(-1)
 	switch {
 	case took >= stolen:
-		p.vain = min(p.vain+stolenVain, mostVain)
+		p.vain, p.paid = min(p.vain+stolenVain, mostVain), 0
 	case took > pollLimit:
-		p.vain = min(p.vain+lateVain, mostVain)
+		p.vain, p.paid = min(p.vain+lateVain, mostVain), 0
 	default:
-		p.vain = max(p.vain-1, 0)
+		p.vain, p.paid = max(p.vain-1, 0), p.paid+1
 	}
 	p.sleep = max(1<<p.vain-2, 0)
+	if p.paid >= paidOften || p.vain >= vainOften {
+		p.settle(p.paid >= paidOften)
+	}
 }
 
 // poll returns how long it took until the peer answered, or pollLimit was over. Each look is followed by a yield: the peer may need this very processor.

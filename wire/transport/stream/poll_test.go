@@ -11,8 +11,9 @@ import (
 // A polled is a peer that answers some time after a Read has begun, as its poller sees it. Each yield takes a microsecond.
 type polled struct {
 	poller
-	clock time.Time
-	looks int
+	clock   time.Time
+	looks   int
+	settled []bool // calls of settle
 }
 
 // newPolled makes one in a process with two processors, also where the machine has one, on which nobody polls.
@@ -20,6 +21,7 @@ func newPolled(t *testing.T) *polled {
 	processors := runtime.GOMAXPROCS(2)
 	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
 	p := &polled{clock: time.Unix(0, 0)}
+	p.settle = func(polled bool) { p.settled = append(p.settled, polled) }
 	p.now = func() time.Time { return p.clock }
 	p.yield = func() bool {
 		p.clock = p.clock.Add(time.Microsecond)
@@ -123,4 +125,28 @@ func TestManyConnectionsAreNotPolled(t *testing.T) {
 	reading.Add(-few)
 	require.Positive(t, p.looks)
 	require.Zero(t, p.vain)
+}
+
+// A connection is where it is polled once that has paid for a while, and where it sleeps when it hardly pays any more, or many read.
+func TestAConnectionSettles(t *testing.T) {
+	p := newPolled(t)
+	for range paidOften - 1 {
+		p.read(time.Microsecond)
+	}
+	require.Empty(t, p.settled)
+	p.read(time.Microsecond)
+	require.Equal(t, []bool{true}, p.settled)
+	p.read(time.Hour)
+	require.Equal(t, []bool{true}, p.settled, "one in vain")
+	for p.vain < vainOften {
+		p.read(time.Hour)
+	}
+	require.Equal(t, []bool{true, false}, p.settled)
+
+	p = newPolled(t)
+	few := int32(many*runtime.GOMAXPROCS(0)) + 1
+	reading.Add(few)
+	p.read(time.Microsecond)
+	reading.Add(-few)
+	require.Equal(t, []bool{false}, p.settled)
 }

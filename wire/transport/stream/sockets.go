@@ -45,7 +45,7 @@ func DialWithin(ctx context.Context, address, rawURL string, within func(net.Con
 	if err != nil {
 		return nil, err
 	}
-	inner, err := within(watchHost(c, transport.DefaultPeerTimeout))
+	inner, err := within(watchHost(c, transport.DefaultPeerTimeout, false))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dial %s: %w", rawURL, err), c.Close())
 	}
@@ -71,9 +71,6 @@ func ListenWithin(address string, url func(bound string) string, within func(net
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url(address), err)
 	}
-	if within == nil {
-		within = func(c net.Conn) (net.Conn, error) { return c, nil }
-	}
 	tcp := &tcpListener{listener: listener{Listener: l, url: url(l.Addr().String())}, within: within}
 	tcp.SetPeerTimeout(transport.DefaultPeerTimeout)
 	return tcp, nil
@@ -91,9 +88,10 @@ func dialer(network string, parse func(rawURL string) (string, error)) func(cont
 			return nil, err
 		}
 		if network == "unix" {
-			return New(apart(c, peerName(c), new(KeptFiles), false), peerName(c)), nil
+			name := peerName(c)
+			return New(apart(movable(c), name, new(KeptFiles), false), name), nil
 		}
-		return New(watchHost(c, transport.DefaultPeerTimeout), peerName(c)), nil
+		return New(watchHost(c, transport.DefaultPeerTimeout, true), peerName(c)), nil
 	}
 }
 
@@ -123,14 +121,15 @@ func (l *listener) Accept() (wire.Conn, error) {
 	if err != nil {
 		return nil, AcceptError(l.url, err)
 	}
-	return New(apart(c, peerName(c), l.kept, true), peerName(c)), nil
+	name := peerName(c)
+	return New(apart(movable(c), name, l.kept, true), name), nil
 }
 
 // tcpListener is the listener of TCP.
 type tcpListener struct {
 	listener
-	within   func(net.Conn) (net.Conn, error)
-	patience atomic.Int64 // in nanoseconds; 0: no end
+	within   func(net.Conn) (net.Conn, error) // nil: packets go over the connection itself
+	patience atomic.Int64                     // in nanoseconds; 0: no end
 }
 
 // SetPeerTimeout is found by transport.Listener.
@@ -141,7 +140,11 @@ func (l *tcpListener) Accept() (wire.Conn, error) {
 	if err != nil {
 		return nil, AcceptError(l.url, err)
 	}
-	inner, err := l.within(watchHost(c, time.Duration(l.patience.Load())))
+	watched := watchHost(c, time.Duration(l.patience.Load()), l.within == nil)
+	if l.within == nil {
+		return New(watched, peerName(c)), nil
+	}
+	inner, err := l.within(watched)
 	if err != nil {
 		return nil, AcceptError(l.url, err)
 	}

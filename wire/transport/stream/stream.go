@@ -46,7 +46,7 @@ type Stream interface {
 func New(s Stream, peer string) wire.Conn {
 	c := &conn{stream: s, peer: peer, reader: wire.NewReader(s, peer), writer: wire.NewWriter(s, peer)}
 	if n := withoutWaiting(s); n != nil {
-		p := &promptConn{conn: c, stream: n, poller: newPoller()}
+		p := &promptConn{conn: c, stream: n, poller: newPoller(s)}
 		p.ready = func() bool { return c.closed.Load() || c.reader.Ready(tryReader{n}) }
 		return p
 	}
