@@ -45,7 +45,7 @@ func (p Problem) String() string {
 	if p.Line > 0 {
 		where += fmt.Sprintf(":%d:%d", p.Line, p.Column)
 	}
-	if p.Path != "" {
+	if p.Path != "" && "--"+p.Path != p.File { // --seed: seed: says nothing more
 		where += ": " + p.Path
 	}
 	return plain.Text(where + ": " + p.Message)

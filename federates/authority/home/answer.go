@@ -51,8 +51,9 @@ func (c *call) fresh(version uint64) *problem {
 
 // read decodes the body, which has no field that is not known.
 func (c *call) read(into any) *problem {
-	if jsontext.Value(c.Body).Kind() == 'n' { // it would be taken as an object without fields
-		return refuse("malformed-json", "the body is null; send an object, see /openapi.json")
+	switch jsontext.Value(c.Body).Kind() {
+	case 'n', 't', 'f', '"', '0', '[': // null would be taken as an object without fields
+		return refuse("malformed-json", "the body is no JSON object; see /openapi.json")
 	}
 	err := jsonv2.Unmarshal(c.Body, into, jsonv2.RejectUnknownMembers(true))
 	var meaning *jsonv2.SemanticError

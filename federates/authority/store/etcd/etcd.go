@@ -98,7 +98,7 @@ func (c *cluster) failed(err error) error {
 	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
 		return err
 	}
-	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w; see that most members of the cluster run, and can be reached from here", store.ErrUnavailable, err)
 }
 
 func (c *cluster) Do(ctx context.Context, b store.Batch) (bool, error) { return c.do(ctx, b) }

@@ -187,7 +187,7 @@ func TestMajorityLost(t *testing.T) {
 	c.kill(minority)
 	_, err = s.Do(t.Context(), tree.Put("/n", []byte("3")))
 	require.ErrorIs(t, err, store.ErrUnavailable)
-	require.ErrorContains(t, err, "member a of x, write, which may have been done,: the store does not answer")
+	require.Regexp(t, "^member a of x, write(, which may have been done,)?: the store does not answer", err) // on a busy machine it is late before it has begun
 	n, err := s.Get(t.Context(), store.LowLatency, "/n")
 	require.NoError(t, err)
 	require.Equal(t, "2", string(n.Payload.Bytes))
