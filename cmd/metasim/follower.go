@@ -150,7 +150,7 @@ func (f *followerDemo) run(cmd *cobra.Command, std streams) (*followerOutcome, e
 		err = os.MkdirAll(f.out, 0o755)
 	}
 	if err != nil {
-		return nil, failed(err)
+		return nil, failed(fmt.Errorf("the directory of the pictures cannot be made: %w; name another one with --out", err))
 	}
 	done, err := f.show(cmd.Context(), sc, std, run.Options{Transport: f.transport, Out: filepath.Join(f.out, "run"), Self: []string{self}, NoJournal: !record, AllowOutside: f.world != "",
 		Log: newLogger(std.err, false), Command: commandLine(cmd)})

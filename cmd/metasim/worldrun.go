@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -130,6 +131,9 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 	if err != nil {
 		return nil, nil, failed(err)
 	}
+	if err := f.prepare(); err != nil {
+		return nil, nil, failed(err)
+	}
 	during, show, shown := f.live.openScreen(std)
 	o := run.Options{Transport: transport, Inside: beside(sc, worlds), Idle: idle(sc), Out: f.out, Self: []string{self}, AllowOutside: true, Log: newLogger(during.err, false), Command: commandLine(cmd, file)}
 	progress := newProgress(during.err, sc.Until, f.live.kind(show))
@@ -158,6 +162,19 @@ func (f *worldFlags) run(cmd *cobra.Command, file string, std streams) (*worldOu
 		err = reportAtOnce(done, &text, f.json, report.Style{Width: columns(std.out)})
 	}
 	return out, text.Bytes(), failed(err)
+}
+
+// prepare makes the directories of what is written after the run: who waited for it should not hear then that there is no place for it.
+func (f *worldFlags) prepare() error {
+	for _, p := range []struct{ flag, dir string }{{"--camera", f.camera}, {"--map", f.maps.dir}, {"--hashes", filepath.Dir(f.hashes)}} {
+		if p.dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(p.dir, 0o755); err != nil {
+			return fmt.Errorf("the directory of %s cannot be made: %w; name another one", p.flag, err)
+		}
+	}
+	return nil
 }
 
 // beside returns the clients that run in this process whatever the transport. A world that is alone is one of them: its systems outside are

@@ -368,3 +368,17 @@ clients:
 	}
 	require.Equal(t, 2, s.metasim("lockstep-runtime", "seen_runtime.config", "--name", "sensors").status, "no server")
 }
+
+// What cannot be written after the run is refused before it.
+func TestWorldRunLooksForPlaces(t *testing.T) {
+	s := raced(t)
+	s.file("seen.sdf", seenWorld)
+	s.file("seen_runtime.config", seenRuntime)
+	s.file("taken", "")
+	for _, flag := range []string{"--camera", "--map", "--hashes"} {
+		e := s.metasim("world", "run", "seen.sdf", "--iterations", "4", flag, "taken/x/y")
+		require.Equal(t, 1, e.status)
+		require.Contains(t, e.err, "the directory of "+flag+" cannot be made: mkdir taken")
+		require.NoDirExists(t, s.dir+"/runs")
+	}
+}
