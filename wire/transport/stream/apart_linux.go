@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net"
@@ -101,7 +102,7 @@ func (s *apartSocket) receive(b []byte, wait bool) (int, error) {
 		}
 	})
 	s.into = nil
-	if err := errors.Join(failed, s.got.err); err != nil {
+	if err := cmp.Or(failed, s.got.err); err != nil {
 		return 0, err
 	}
 	if s.got.n == 0 {

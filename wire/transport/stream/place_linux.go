@@ -124,7 +124,7 @@ func (p *polledSocket) Close() error {
 type bell struct {
 	socket   int
 	event    uint32
-	deadline atomic.Int64 // in nanoseconds since 1970; 0: none
+	deadline atomic.Int64 // in nanoseconds since begun; 0: none
 
 	epoll *os.File
 	raw   syscall.RawConn
@@ -136,7 +136,10 @@ type bell struct {
 	failed error
 }
 
-// open makes the bell, which is off.
+// begun is some instant: times since it know no step of the wall clock.
+var begun = time.Now()
+
+// open makes the bell. Until it has been heard once it rings when the other end goes away, which epoll(7) reports unasked.
 func (b *bell) open(socket int, event uint32) error {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -148,7 +151,7 @@ func (b *bell) open(socket int, event uint32) error {
 	); err != nil {
 		return errors.Join(err, unix.Close(fd))
 	}
-	b.socket, b.event, b.look = socket, event, b.rung
+	b.socket, b.event, b.look, b.on = socket, event, b.rung, true
 	b.epoll = os.NewFile(uintptr(fd), "epoll")
 	b.raw, err = b.epoll.SyscallConn()
 	return errors.Join(err, b.epoll.SetDeadline(time.Time{})) // an error: Go could not take it
@@ -165,7 +168,7 @@ func (b *bell) close() error {
 func (b *bell) setDeadline(t time.Time) error {
 	var at int64
 	if !t.IsZero() {
-		at = t.UnixNano()
+		at = max(1, int64(t.Sub(begun)))
 	}
 	b.deadline.Store(at)
 	return b.epoll.SetReadDeadline(t)
@@ -174,13 +177,16 @@ func (b *bell) setDeadline(t time.Time) error {
 // late reports whether the deadline is over.
 func (b *bell) late() bool {
 	d := b.deadline.Load()
-	return d != 0 && time.Now().UnixNano() >= d
+	return d != 0 && int64(time.Since(begun)) >= d
 }
 
 // sleep returns when the socket is ready, or its other end is gone. Else the error says why.
 func (b *bell) sleep() error {
 	b.asked, b.failed = false, nil
-	return errors.Join(b.raw.Read(b.look), b.failed)
+	if err := b.raw.Read(b.look); err != nil {
+		return err
+	}
+	return b.failed
 }
 
 // rung is called by Go, which waits for the epoll where it is false.

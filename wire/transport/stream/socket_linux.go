@@ -105,7 +105,7 @@ func (s *socket) read(move func(fd uintptr) bool) error {
 	for {
 		at := s.at.Load()
 		if err := at.Read(move); err == nil || !s.moved(at) {
-			return err
+			return s.meant(err)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (s *socket) write(move func(fd uintptr) bool) error {
 	for {
 		at := s.at.Load()
 		if err := at.Write(move); err == nil || !s.moved(at) {
-			return err
+			return s.meant(err)
 		}
 	}
 }
@@ -123,12 +123,33 @@ func (s *socket) write(move func(fd uintptr) bool) error {
 // moved reports whether the socket is somewhere else.
 func (s *socket) moved(from *place) bool { return s.at.Load() != from }
 
+// meant returns net.ErrClosed for what a closed descriptor says at its place.
+func (s *socket) meant(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	return err
+}
+
 // Read implements net.Conn.
 func (s *socket) Read(b []byte) (n int, err error) {
-	failed := s.read(func(fd uintptr) bool { n, err = syscall.Read(int(fd), b); return !again(err) })
-	switch err := errors.Join(failed, os.NewSyscallError("read", err)); {
+	failed := s.read(func(fd uintptr) bool {
+		for {
+			if n, err = syscall.Read(int(fd), b); !errors.Is(err, syscall.EINTR) {
+				return !errors.Is(err, syscall.EAGAIN)
+			}
+		}
+	})
+	switch {
+	case failed != nil:
+		return 0, s.failed("read", failed)
 	case err != nil:
-		return 0, s.failed("read", err)
+		return 0, s.failed("read", os.NewSyscallError("read", err))
 	case n == 0 && len(b) > 0:
 		return 0, io.EOF
 	}
@@ -140,29 +161,28 @@ func (s *socket) Write(b []byte) (done int, err error) {
 	failed := s.write(func(fd uintptr) bool {
 		for done < len(b) {
 			var n int
-			if n, err = syscall.Write(int(fd), b[done:]); err != nil {
-				return !again(err)
+			n, err = syscall.Write(int(fd), b[done:])
+			switch done += max(n, 0); {
+			case errors.Is(err, syscall.EAGAIN):
+				return false
+			case err != nil && !errors.Is(err, syscall.EINTR):
+				return true
 			}
-			done += n
 		}
+		err = nil
 		return true
 	})
-	if err := errors.Join(failed, os.NewSyscallError("write", err)); err != nil {
-		return done, s.failed("write", err)
+	switch {
+	case failed != nil:
+		return done, s.failed("write", failed)
+	case err != nil:
+		return done, s.failed("write", os.NewSyscallError("write", err))
 	}
 	return done, nil
 }
 
-// again reports whether a call has to be made once more.
-func again(err error) bool { return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) }
-
 // failed says of what connection an error is.
 func (s *socket) failed(op string, err error) error {
-	s.moving.Lock()
-	defer s.moving.Unlock()
-	if s.closed {
-		err = net.ErrClosed
-	}
 	return &net.OpError{Op: op, Net: s.LocalAddr().Network(), Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: err}
 }
 
@@ -182,6 +202,9 @@ func (s *socket) CloseWrite() (err error) {
 func (s *socket) control(f func(fd uintptr)) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
 	return s.at.Load().Control(f)
 }
 
@@ -210,6 +233,9 @@ func (s *socket) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 func (s *socket) SetReadDeadline(t time.Time) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
 	s.deadlines[0] = t
 	return s.at.Load().setReadDeadline(t)
 }
@@ -218,6 +244,9 @@ func (s *socket) SetReadDeadline(t time.Time) error {
 func (s *socket) SetWriteDeadline(t time.Time) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
 	s.deadlines[1] = t
 	return s.at.Load().setWriteDeadline(t)
 }

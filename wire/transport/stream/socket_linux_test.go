@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,6 +165,46 @@ func TestWhatHasComeWakes(t *testing.T) {
 			}
 			_, err = a.Read(make([]byte, 1))
 			require.NoError(t, err)
+		}
+	})
+}
+
+// The end of the other side is told to who has looked just before it, and then goes to sleep.
+func TestWhoseEndHasComeWakes(t *testing.T) {
+	places(t, func(t *testing.T, a, b *socket) {
+		looks := 0
+		require.NoError(t, a.read(func(fd uintptr) bool {
+			_, err := syscall.Read(int(fd), make([]byte, 1))
+			if looks++; looks == 1 {
+				require.ErrorIs(t, err, syscall.EAGAIN)
+				if c, ok := b.conn.(*net.TCPConn); ok {
+					require.NoError(t, c.SetLinger(0)) // a reset
+				}
+				require.NoError(t, b.Close())
+				runtime.GC() // the netpoller hears of it meanwhile
+			}
+			return !errors.Is(err, syscall.EAGAIN)
+		}))
+	})
+}
+
+// What a socket says of a deadline and of a Close does not depend on where it is, or was.
+func TestErrorsOfSockets(t *testing.T) {
+	places(t, func(t *testing.T, a, b *socket) {
+		require.NoError(t, a.SetDeadline(time.Now().Add(time.Millisecond)))
+		_, err := a.Read(make([]byte, 1))
+		timeout := net.Error(nil)
+		require.ErrorAs(t, err, &timeout)
+		require.True(t, timeout.Timeout(), err)
+		require.NotErrorIs(t, err, syscall.EAGAIN)
+		a.settle(!a.at.Load().outside)
+		a.settle(!a.at.Load().outside)
+		require.NoError(t, a.Close())
+		_, tried := a.TryRead(make([]byte, 1))
+		_, read := a.Read(make([]byte, 1))
+		_, written := a.Write(make([]byte, 1))
+		for _, err := range []error{tried, read, written, a.SetDeadline(time.Now()), a.CloseWrite(), a.Close()} {
+			require.ErrorIs(t, err, net.ErrClosed)
 		}
 	})
 }
