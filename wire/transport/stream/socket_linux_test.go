@@ -80,12 +80,13 @@ func TestASocketThatMovesLosesNothing(t *testing.T) {
 				}
 			})
 		}
-		for i, ends2 := range [][2]*socket{{a, b}, {b, a}} {
-			from, to := ends2[0], ends2[1]
+		for i, from := range []*socket{a, b} {
+			to := []*socket{b, a}[i]
 			random := rand.New(rand.NewPCG(1, uint64(i)))
 			sent, got := sha256.New(), sha256.New()
 			both := make(chan []byte, 2)
 			ends.Go(func() {
+				defer func() { both <- sent.Sum(nil) }()
 				part := make([]byte, 1<<20)
 				for i := range part {
 					part[i] = byte(random.Uint32())
@@ -100,13 +101,12 @@ func TestASocketThatMovesLosesNothing(t *testing.T) {
 					_, _ = sent.Write(part[:n]) // a hash does not fail
 					left -= n
 				}
-				both <- sent.Sum(nil)
 			})
 			ends.Go(func() {
+				defer func() { both <- got.Sum(nil) }()
 				if n, err := io.Copy(got, io.LimitReader(to, size)); n != size || err != nil {
 					t.Errorf("%d bytes came: %v", n, err)
 				}
-				both <- got.Sum(nil)
 			})
 			defer func() { require.True(t, bytes.Equal(<-both, <-both)) }()
 		}
