@@ -29,6 +29,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace metasim {
@@ -45,10 +46,13 @@ public:
     const metasim_code code;
 };
 
-// Bytes that somebody else owns.
+// Bytes that somebody else owns. Any container of bytes that lie side by side is taken as such: std::vector<unsigned char>, std::array<std::byte, 8>, std::string_view.
 class bytes {
 public:
     bytes(const void *data, std::size_t size) : data_(static_cast<const std::byte *>(data)), size_(size) {}
+    template <class Container, class Element = std::remove_pointer_t<decltype(std::declval<const Container &>().data())>,
+              class = std::enable_if_t<sizeof(Element) == 1 && std::is_trivially_copyable_v<Element>>, class = decltype(std::declval<const Container &>().size())>
+    bytes(const Container &c) : bytes(c.data(), c.size()) {}
     const std::byte *data() const { return data_; }
     std::size_t size() const { return size_; }
     const std::byte *begin() const { return data_; }

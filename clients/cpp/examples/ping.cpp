@@ -14,7 +14,7 @@ void publish_count(metasim::client &client, const std::string &channel, std::uin
     std::array<unsigned char, 8> payload{};
     for (std::size_t i = 0; i < payload.size(); i++)
         payload[i] = static_cast<unsigned char>(count >> (8 * i));
-    client.publish(channel, payload.data(), payload.size());
+    client.publish(channel, payload);
 }
 
 void ping(const std::string &out, const std::string &in, std::uint64_t rounds)

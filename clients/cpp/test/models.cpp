@@ -93,7 +93,7 @@ void run_phold(metasim::client &c, const arguments &a)
         std::array<std::uint8_t, PHOLD_EVENT> payload;
         while (phold_next(p.get()) == c.now().time.count())
             if (int owner = phold_execute(p.get(), payload.data()); owner >= 0)
-                c.publish(c.entry() + "-" + std::to_string(owner), payload.data(), payload.size());
+                c.publish(c.entry() + "-" + std::to_string(owner), payload);
     }
     char text[96];
     std::snprintf(text, sizeof text, "{\"events\":%llu,\"hash\":\"%016llx\"}", static_cast<unsigned long long>(phold_events(p.get())), static_cast<unsigned long long>(phold_hash(p.get())));
