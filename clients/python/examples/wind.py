@@ -8,7 +8,7 @@ WORLD is the client that runs the world, SYSTEM the name of this system there.
 import json
 import struct
 import sys
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import metasim
 
@@ -87,7 +87,7 @@ def changes(forces: List[Tuple[int, bytes]]) -> bytes:
 
 
 class Wind:
-    def __init__(self, plugin: dict) -> None:
+    def __init__(self, plugin: Dict[str, Any]) -> None:
         said = {e["Name"]: [float(x) for x in e["Text"].split()] for e in plugin["Content"] or []}
         self.velocity, self.drag = said.get("velocity", [0.0, 0.0, 0.0]), said.get("drag", [0.1])[0]
 

@@ -18,12 +18,12 @@ Times are whole nanoseconds of simulated time since the start of the run. Leavin
 leaves it makes the client fail, with the exception as the reason. docs/protocol.md of metasim has the rules that are kept here.
 """
 
-from .client import Client, Message, Publication, Timer
+from .client import Client, Publication, Timer
 from .errors import (CallRefusedError, CompleteError, EndError, Error, LeftError, LimitError, LostError, MistakeError, PromiseRegressError, ProtocolError, RefusedError,
                      SendBeforePromiseError, TimedOutError, TimeRegressError)
 from .services import Caller, Pending, Request
 from .streams import Stream
-from .wire import FOREVER, Instant
+from .wire import FOREVER, Instant, Message
 
 __all__ = ["CallRefusedError", "Caller", "Client", "CompleteError", "EndError", "Error", "FOREVER", "Instant", "LeftError", "LimitError", "LostError",
            "Message", "MistakeError", "Pending", "PromiseRegressError", "ProtocolError", "Publication", "RefusedError", "Request", "SendBeforePromiseError", "Stream", "TimedOutError", "TimeRegressError", "Timer"]

@@ -16,9 +16,9 @@ from . import services, wire
 from .connection import Connection
 from .errors import CompleteError, EndError, Error, LeftError, LostError, MistakeError, ProtocolError, TimedOutError, TimeRegressError
 from .memory import Memory
-from .session import Message, Session, encoded, words
+from .session import Session, encoded, words
 from .streams import Stream
-from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, at, number
+from .wire import FOREVER, INFINITY, Buffer, Instant, Malformed, Message, at, number
 
 FULL = 1 << 20  # bytes that may be published before they are written
 
@@ -248,7 +248,8 @@ class Client:
     @property
     def parameters(self) -> dict[str, Any]:
         """What the scenario says in the entry's with."""
-        return json.loads(self._session.parameters) if self._session.parameters else {}
+        parameters: dict[str, Any] = json.loads(self._session.parameters) if self._session.parameters else {}
+        return parameters
 
     @property
     def directory(self) -> str:
@@ -351,7 +352,7 @@ class Client:
             self._flush()
             free = s.authorized(want, messages)  # it may have come back meanwhile
         try:
-            given = s.arrive(want, messages) if free and not waited else self._wait(want, messages, s.arrive)
+            given: List[Message] = s.arrive(want, messages) if free and not waited else self._wait(want, messages, s.arrive)
         except EndError as e:
             self._waits = None
             e.messages = self._give(list(e.messages))
@@ -446,7 +447,7 @@ class Client:
         if self._waiting:
             self._alone_here()
         try:
-            s.publish(channel, payload if payload.__class__ is bytes else encoded(self._name, channel, payload))
+            s.publish(channel, payload if payload.__class__ is bytes else encoded(self._name, channel, payload))  # type: ignore[arg-type]
         except Error as e:
             self._refuse(e)
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Sequence
 
 if TYPE_CHECKING:
-    from .client import Message
+    from .wire import Message
 
 
 class Error(Exception):

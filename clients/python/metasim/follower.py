@@ -30,7 +30,7 @@ from .errors import EndError, MistakeError, TimedOutError
 from .frames import (BackTwiceError, Buffer, Camera, Core, FollowerError, FrameData, FrameTimeoutError, LeadsError, MissingError, NodeError, NoFrameError, NotControllerError,
                      NotFollowerError, NotJoinedError, NotSentError, NotSetError, OtherFrameError, PeerError, PicturesError, QuitError, ReceivedTwiceError, SentTwiceError,
                      SetFollowerError, Stream, StreamsChangedError, SyncOffError, TooLargeError)
-from .session import Message
+from .wire import Message
 from .wire import FOREVER
 
 __all__ = ["BackTwiceError", "Camera", "FollowerError", "FrameData", "FrameTimeoutError", "LeadsError", "MissingError", "Node", "NodeError", "NoFrameError", "NotControllerError",

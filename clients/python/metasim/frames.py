@@ -261,7 +261,7 @@ def _stream(r: _Reader) -> Stream:
     node, name, of = (r.block().decode(errors="surrogateescape") for _ in range(3))
     x = struct.unpack("<10d", r.take(80))
     width, height, *clip = struct.unpack("<6I", r.take(24))
-    c = Camera(of, x[0:3], x[3:7], x[7], x[8], x[9], width, height)
+    c = Camera(of, (x[0], x[1], x[2]), (x[3], x[4], x[5], x[6]), x[7], x[8], x[9], width, height)
     left, top, right, bottom = clip
     lens = bool(of) or (right <= width <= MOST_PIXELS and bottom <= height <= MOST_PIXELS and 0 < c.fov < math.pi and 0 < c.near < c.far and any(c.rotation))
     if not (all(map(math.isfinite, x)) and left < right <= MOST_PIXELS and top < bottom <= MOST_PIXELS and lens):

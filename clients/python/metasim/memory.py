@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Deque, Optional, Tuple
 from .wire import ORIGIN, Instant
 
 if TYPE_CHECKING:
-    from .session import Message
+    from .wire import Message
 
 KEPT_SENDS = 1 << 16
 KEPT_BYTES = 64 << 20  # of the payloads of sends

@@ -14,8 +14,8 @@ import struct
 from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
 
 from .errors import CallRefusedError, Error, LimitError, MistakeError, ProtocolError
-from .session import Message, encoded, words
-from .wire import FOREVER, Buffer, Instant, at
+from .session import encoded, words
+from .wire import FOREVER, Buffer, Instant, Message, at
 
 if TYPE_CHECKING:
     from .client import Client, Timer
