@@ -75,7 +75,7 @@ func star(ctx context.Context, i, steps int, url string) error {
 	return inStep(ctx, fmt.Sprint("c", i), says, hears, steps, url)
 }
 
-// BenchmarkHosts measures a step of 64 clients on four hosts: for each a process of its clients, and one for its relay. It reports the processor time of the server,
+// BenchmarkHosts measures one step of 64 clients on four hosts. Each host is two processes: one has its clients, the other is its relay. It reports the processor time of the server,
 // and that of all processes together. On a cluster all clients wait for the server, so its time counts there.
 func BenchmarkHosts(b *testing.B) {
 	for _, how := range []string{"direct", "relayed"} {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// What compiles here may not compile elsewhere: a constant may be missing there, or a file for that system. The types of everything, of tests and libraries too, are checked
+// Code that compiles here may not compile on another system, where a constant or a file may be missing. This test checks the types of everything, of tests and libraries too,
 // from their sources. That finds what compiling would, in a tenth of the time.
 func TestOtherSystems(t *testing.T) {
 	const deep = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedTypesSizes |

@@ -17,10 +17,10 @@ type place struct {
 	syscall.RawConn
 	outside bool // of Go's netpoller
 	io.Closer
-	setReadDeadline, setWriteDeadline func(time.Time) error
+	setDeadline [2]func(time.Time) error // of reads and of writes
 }
 
-// A polledSocket is the descriptor of a socket outside of Go's netpoller.
+// A polledSocket is a socket that is not in Go's netpoller. It owns the descriptor.
 type polledSocket struct {
 	fd    int
 	users atomic.Int64 // of fd; less than 0: Close was called, and the last of them closes it
@@ -38,7 +38,7 @@ func newInside(fd int) (*place, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &place{RawConn: raw, Closer: f, setReadDeadline: f.SetReadDeadline, setWriteDeadline: f.SetWriteDeadline}, nil
+	return &place{RawConn: raw, Closer: f, setDeadline: [2]func(time.Time) error{f.SetReadDeadline, f.SetWriteDeadline}}, nil
 }
 
 // newOutside returns a place outside of Go's netpoller. The descriptor is closed if that fails.
@@ -47,7 +47,7 @@ func newOutside(fd int) (*place, error) {
 	if err := errors.Join(p.in.open(fd, unix.EPOLLIN), p.out.open(fd, unix.EPOLLOUT)); err != nil {
 		return nil, errors.Join(err, p.in.close(), p.out.close(), unix.Close(fd))
 	}
-	return &place{RawConn: p, outside: true, Closer: p, setReadDeadline: p.in.setDeadline, setWriteDeadline: p.out.setDeadline}, nil
+	return &place{RawConn: p, outside: true, Closer: p, setDeadline: [2]func(time.Time) error{p.in.setDeadline, p.out.setDeadline}}, nil
 }
 
 // Control implements syscall.RawConn.

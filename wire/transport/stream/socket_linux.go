@@ -17,7 +17,7 @@ import (
 // pays for its waking, and it takes a processor from one of the two who poll. So a socket leaves the netpoller while it pays to poll it, and comes back to sleep: what wakes
 // sleepers in its place costs more for each sleep.
 
-// A socket is a net.Conn that can leave Go's netpoller. Its descriptor is copied for that, and the other one closed.
+// A socket is a net.Conn that can leave Go's netpoller: it copies its descriptor, and closes the one that the netpoller knows.
 type socket struct {
 	conn  net.Conn // for its addresses
 	plain promptSocket
@@ -46,7 +46,7 @@ func movable(c net.Conn) net.Conn {
 	}
 	s := &socket{conn: c}
 	s.plain = promptSocket{in: newTransfer(s.read, syscall.Read), out: newTransfer(s.write, syscall.Write)}
-	s.at.Store(&place{RawConn: raw, Closer: c, setReadDeadline: c.SetReadDeadline, setWriteDeadline: c.SetWriteDeadline})
+	s.at.Store(&place{RawConn: raw, Closer: c, setDeadline: [2]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline}})
 	return s
 }
 
@@ -94,7 +94,7 @@ func (s *socket) move(from *place, polled bool) (to *place, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(to.setReadDeadline(s.deadlines[0]), to.setWriteDeadline(s.deadlines[1])); err != nil {
+	if err := errors.Join(to.setDeadline[0](s.deadlines[0]), to.setDeadline[1](s.deadlines[1])); err != nil {
 		return nil, errors.Join(err, to.Close())
 	}
 	return to, nil
@@ -230,25 +230,19 @@ func (s *socket) LocalAddr() net.Addr { return s.conn.LocalAddr() }
 func (s *socket) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 
 // SetReadDeadline implements net.Conn.
-func (s *socket) SetReadDeadline(t time.Time) error {
-	s.moving.Lock()
-	defer s.moving.Unlock()
-	if s.closed {
-		return net.ErrClosed
-	}
-	s.deadlines[0] = t
-	return s.at.Load().setReadDeadline(t)
-}
+func (s *socket) SetReadDeadline(t time.Time) error { return s.setDeadline(0, t) }
 
 // SetWriteDeadline implements net.Conn.
-func (s *socket) SetWriteDeadline(t time.Time) error {
+func (s *socket) SetWriteDeadline(t time.Time) error { return s.setDeadline(1, t) }
+
+func (s *socket) setDeadline(i int, t time.Time) error {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	if s.closed {
 		return net.ErrClosed
 	}
-	s.deadlines[1] = t
-	return s.at.Load().setWriteDeadline(t)
+	s.deadlines[i] = t
+	return s.at.Load().setDeadline[i](t)
 }
 
 // SetDeadline implements net.Conn.

@@ -209,7 +209,7 @@ func TestErrorsOfSockets(t *testing.T) {
 	})
 }
 
-// A write that waits for room is woken by a reader, by a deadline, and by a Close.
+// A Write waits while the socket is full. It goes on when the peer reads, and fails at a deadline or a Close.
 func TestFullSockets(t *testing.T) {
 	places(t, func(t *testing.T, a, b *socket) {
 		much := make([]byte, 64<<20)
