@@ -214,7 +214,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 	if p := r.part; p != nil {
 		config.Core.Groups, config.Core.Outside, config.Settled = p.groups, p.outside, p.settled
 		config.Scopes = p.scopes
-		config.Observers = append(config.Observers, p.watch)
+		config.Gateway = p.watch
 	}
 	for i := range sc.Clients {
 		cl := &sc.Clients[i]

@@ -62,9 +62,11 @@ type Config struct {
 	// Visitors is how many connections from outside may be open on which nobody has shown the token. Others wait. Zero:
 	// 64, or an eighth of the files that this process may have open, if that is less.
 	Visitors int
-	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher. An error ends the
-	// run.
+	// Observers are given every event and its effects, in order, by the goroutine that runs the dispatcher: what happens often in a run with other
+	// processes after what follows from it has been written, and before anything rare, such as a leave. An error ends the run.
 	Observers []Observer
+	// Gateway, if set, is given them too, each before its effects are carried out: it takes part in the run itself, see Gate.
+	Gateway Observer
 	// Settled, if set, is shown the dispatcher each time that it has decided which clients may go on, by the goroutine that runs it. It must not block,
 	// step the dispatcher, nor call the Server.
 	Settled func(*metasim.Dispatcher)

@@ -13,7 +13,7 @@ func (s *Server) settle() {
 	}
 	for more := true; more; more = s.nextStep() {
 		if effects := s.dispatcher.Settle(); len(effects) > 0 {
-			s.observe(nil, effects)
+			s.carryOut(nil, effects)
 		}
 		s.settled()
 	}
@@ -51,26 +51,67 @@ func (s *Server) permit() {
 // step gives the dispatcher an event, and carries out its effects.
 func (s *Server) step(ev metasim.Event) {
 	s.stepped = true
-	s.observe(ev, s.dispatcher.Step(ev))
+	s.carryOut(ev, s.dispatcher.Step(ev))
 }
 
-// observe shows an event and its effects to the observers, and carries the effects out.
-func (s *Server) observe(ev metasim.Event, effects []metasim.Effect) {
-	s.ledger.Observe(ev, effects)
-	wall := int64(s.wall)
-	for _, o := range s.config.Observers {
-		if err := o.Observe(wall, ev, effects); err != nil {
-			s.fail(&ObserverError{Err: err})
-			return
-		}
+// carryOut shows an event and its effects to the observers, see unobserved, and carries the effects out.
+func (s *Server) carryOut(ev metasim.Event, effects []metasim.Effect) {
+	if !s.observe(ev, effects) {
+		return
 	}
 	for _, e := range effects {
-		s.carryOut(e)
+		s.effect(e)
 	}
 }
 
-// carryOut carries out one effect.
-func (s *Server) carryOut(e metasim.Effect) {
+// observe has the observers shown an event and its effects, now or soon. It reports false if they cannot take them.
+func (s *Server) observe(ev metasim.Event, effects []metasim.Effect) bool {
+	wall := int64(s.wall)
+	later := s.outside.Load() && s.config.Durable == nil && s.unobserved.add(wall, ev, effects)
+	if !later && !(s.observeAll() && s.show(wall, ev, effects)) {
+		return false
+	}
+	return s.config.Gateway == nil || s.shown(s.config.Gateway, wall, ev, effects)
+}
+
+// observeAll shows the observers what they were not shown yet. It reports false if they cannot take it, which ends the run. The caller has the turn.
+func (s *Server) observeAll() bool {
+	u := &s.unobserved
+	if !u.some.Load() {
+		return true
+	}
+	rest, ok := u.effects, true
+	for i := range u.list {
+		e := &u.list[i]
+		ok = ok && s.show(e.wall, e.event, rest[:e.effects])
+		rest = rest[e.effects:]
+	}
+	u.clear()
+	return ok
+}
+
+// show shows the observers one event and its effects.
+func (s *Server) show(wall int64, ev metasim.Event, effects []metasim.Effect) bool {
+	s.ledger.Observe(ev, effects)
+	for _, o := range s.config.Observers {
+		if !s.shown(o, wall, ev, effects) {
+			return false
+		}
+	}
+	return true
+}
+
+// shown shows one observer one event and its effects.
+func (s *Server) shown(o Observer, wall int64, ev metasim.Event, effects []metasim.Effect) bool {
+	if err := o.Observe(wall, ev, effects); err != nil {
+		s.fail(&ObserverError{Err: err})
+		return false
+	}
+	return true
+}
+
+// effect carries out one effect.
+func (s *Server) effect(e metasim.Effect) {
 	switch e := e.(type) {
 	case *metasim.Deliver:
 		s.session.Deliver(e)

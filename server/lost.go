@@ -11,6 +11,7 @@ import (
 
 // disconnect takes the end of a connection: all clients on it that have not left are lost.
 func (s *Server) disconnect(c *connection, why string) {
+	s.observeAll()
 	c.outbox.close()
 	if relay := c.session.Relay(); relay != "" {
 		why = fmt.Sprintf("the relay %s was lost: %s", relay, why)

@@ -49,6 +49,7 @@ func (s *Server) begins(id metasim.ClientID, bounded bool) {
 
 // returned takes the Hello of a client whose process was replaced. recall is called with each part of its past, on another goroutine.
 func (s *Server) returned(c *connection, join *metasim.Join, recall func(metasim.ClientID, *memory, part)) {
+	s.observeAll() // its past is read
 	a := &s.timing.clients[join.Client]
 	a.conn = c
 	if !slices.Contains(c.clients, join.Client) { // a relay brings each process of it over one connection
@@ -147,6 +148,7 @@ func (s *Server) keep() {
 		a.unsaved = true
 		return
 	}
+	s.observeAll()
 	s.hashing.wait()
 	if s.config.Checkpoints.Keep(id, &session.Saved{Checkpoint: *saved, Sent: s.ledger.Account(id).Sent, Sends: s.ledger.SendsOf(id)}) {
 		a.checkpoints++

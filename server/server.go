@@ -32,6 +32,7 @@ type Server struct {
 	joined     chan struct{} // closed when all have joined
 	visitors   visitors
 	now        atomic.Int64 // the dispatcher's Now, in nanoseconds, for Time
+	outside    atomic.Bool  // a peer of another process has come
 
 	mu          sync.Mutex
 	closed      bool // no goroutine is started any more
@@ -62,6 +63,7 @@ type Server struct {
 	permitted  metasim.Time // likewise: how far it was let go by its driver at most
 	committing bool         // see durable.go
 	refusals   refusals
+	unobserved unobserved
 }
 
 // visitors are the connections of visitors. One that has ended keeps its place until its transport has surely let go of it.
@@ -164,6 +166,7 @@ const logTime = 200 * time.Millisecond
 func (s *Server) Serve(ctx context.Context) error {
 	s.began = time.Now().Add(-s.wall) // that of a run that was cut off goes on
 	err := s.run(ctx)
+	s.observeAll()
 	s.session.Farewell(err)
 	s.flush()
 	s.tellRefusals()
@@ -232,13 +235,11 @@ func (s *Server) Joined() <-chan struct{} { return s.joined }
 // Relayed reports whether a client has joined through a relay. If that is lost, its clients come back through another one.
 func (s *Server) Relayed() bool {
 	s.turn.Lock()
-	defer s.turn.Unlock()
-	for i := range s.timing.clients {
-		if c := s.timing.clients[i].conn; c != nil && c.session.Relay() != "" {
-			return true
-		}
-	}
-	return false
+	relayed := slices.ContainsFunc(s.timing.clients, func(a clientTiming) bool { return a.conn != nil && a.conn.session.Relay() != "" })
+	s.turn.Unlock()
+	s.catchUp()
+	s.observeLater()
+	return relayed
 }
 
 // Accept takes in connections until the listener is closed, or the run is over: then it closes the listener and returns nil.
@@ -317,6 +318,9 @@ func (s *Server) connect(conn wire.Conn) bool {
 	c.direct = isDirect
 	if !isDirect && !s.admit(c) {
 		return false
+	}
+	if !isDirect {
+		s.outside.Store(true)
 	}
 	s.mu.Lock()
 	if s.closed {

@@ -86,6 +86,7 @@ func (s *Server) Snapshot() Snapshot {
 	names := s.dispatcher.Names()
 	clients := make([]ClientSnapshot, len(names))
 	s.turn.Lock()
+	s.observeAll()
 	began := time.Now()
 	s.readClock()
 	s.held.Until(int64(s.wall))
@@ -108,6 +109,7 @@ func (s *Server) Snapshot() Snapshot {
 	shot.Took = time.Since(began)
 	s.turn.Unlock()
 	s.catchUp()
+	s.observeLater()
 	return shot
 }
 
@@ -165,6 +167,7 @@ func (s *Server) Progress() Progress {
 	p := Progress{Heard: s.timing.heard, Paused: s.permission.pausedFor(s.wall), Still: s.permission.still, Over: s.ended}
 	s.turn.Unlock()
 	s.catchUp()
+	s.observeLater()
 	return p
 }
 
@@ -177,6 +180,7 @@ func (s *Server) Blame(id metasim.ClientID) []metasim.Hold {
 	chain := s.dispatcher.Blame(nil, id)
 	s.turn.Unlock()
 	s.catchUp()
+	s.observeLater()
 	return chain
 }
 

@@ -39,16 +39,21 @@ func (s *Server) receive(c *connection, packets []wire.Packet, err error, inProc
 	}
 	s.catchUp()
 	s.config.After(!inProcess)
+	s.observeLater()
 }
 
 // do runs f as a round of its own. It reports false when the run is over.
 func (s *Server) do(f func()) bool {
 	s.turn.Lock()
 	ended := s.ended
-	s.round(f)
+	s.round(func() {
+		s.observeAll()
+		f()
+	})
 	s.turn.Unlock()
 	s.catchUp()
 	s.config.After(true)
+	s.observeLater()
 	return !ended
 }
 
@@ -64,6 +69,20 @@ func (s *Server) catchUp() {
 	s.mail.wake()
 }
 
+// observeLater shows the observers what waits, when a goroutine has run the dispatcher and has written what followed.
+func (s *Server) observeLater() {
+	for range maxRounds {
+		if !s.unobserved.some.Load() || !s.turn.TryLock() {
+			return // who has the turn comes here after it
+		}
+		s.observeAll()
+		s.closeMail()
+		s.turn.Unlock()
+		s.catchUp()
+	}
+	s.mail.wake()
+}
+
 // resumeRecord goes on with what was left, when an observer has room again or has failed. It is done on a goroutine of its own, as the
 // main loop may run a client of this process that waits for room in the mailbox.
 func (s *Server) resumeRecord() {
@@ -71,6 +90,7 @@ func (s *Server) resumeRecord() {
 	s.spawn(func() {
 		s.catchUp()
 		s.config.After(true)
+		s.observeLater()
 	})
 }
 
@@ -116,6 +136,7 @@ func (s *Server) run(ctx context.Context) error {
 		s.turn.Unlock()
 		s.catchUp()
 		s.config.After(true)
+		s.observeLater()
 		var work func()
 		select {
 		case <-s.mail.woken:
@@ -161,8 +182,13 @@ func (s *Server) round(work func()) {
 			s.rounds += time.Since(s.began) - s.wall
 		}
 	}
+	s.closeMail()
+}
+
+// closeMail has nobody wait to be heard once the run is over.
+func (s *Server) closeMail() {
 	if s.ended {
-		s.mail.close() // who waits to be heard waits no longer
+		s.mail.close()
 		s.mail.wake()
 	}
 }
@@ -188,6 +214,7 @@ func (s *Server) takeMail() bool {
 		}
 		switch {
 		case in.command != nil:
+			s.observeAll()
 			in.command()
 		case in.err != nil:
 			s.take(in.from, nil, in.err)
@@ -245,6 +272,7 @@ func (s *Server) packet(c *connection, p wire.Packet) {
 		s.meet(c, refusal)
 	}
 	if refusal != nil {
+		s.observeAll()
 		if refusal.Precedes && s.await(refusal.Client, "its relay was lost: it comes back through another one") {
 			s.packet(c, p)
 			return
