@@ -237,8 +237,7 @@ func (s *Server) Relayed() bool {
 	s.turn.Lock()
 	relayed := slices.ContainsFunc(s.timing.clients, func(a clientTiming) bool { return a.conn != nil && a.conn.session.Relay() != "" })
 	s.turn.Unlock()
-	s.catchUp()
-	s.observeLater()
+	s.looked()
 	return relayed
 }
 

@@ -108,8 +108,7 @@ func (s *Server) Snapshot() Snapshot {
 	s.findRoots(clients)
 	shot.Took = time.Since(began)
 	s.turn.Unlock()
-	s.catchUp()
-	s.observeLater()
+	s.looked()
 	return shot
 }
 
@@ -166,8 +165,7 @@ func (s *Server) Progress() Progress {
 	s.readClock()
 	p := Progress{Heard: s.timing.heard, Paused: s.permission.pausedFor(s.wall), Still: s.permission.still, Over: s.ended}
 	s.turn.Unlock()
-	s.catchUp()
-	s.observeLater()
+	s.looked()
 	return p
 }
 
@@ -179,8 +177,7 @@ func (s *Server) Blame(id metasim.ClientID) []metasim.Hold {
 	s.turn.Lock()
 	chain := s.dispatcher.Blame(nil, id)
 	s.turn.Unlock()
-	s.catchUp()
-	s.observeLater()
+	s.looked()
 	return chain
 }
 

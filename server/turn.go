@@ -39,7 +39,7 @@ func (s *Server) receive(c *connection, packets []wire.Packet, err error, inProc
 	}
 	s.catchUp()
 	s.config.After(!inProcess)
-	s.observeLater()
+	s.observeLater(!inProcess)
 }
 
 // do runs f as a round of its own. It reports false when the run is over.
@@ -53,7 +53,7 @@ func (s *Server) do(f func()) bool {
 	s.turn.Unlock()
 	s.catchUp()
 	s.config.After(true)
-	s.observeLater()
+	s.observeLater(true)
 	return !ended
 }
 
@@ -69,8 +69,9 @@ func (s *Server) catchUp() {
 	s.mail.wake()
 }
 
-// observeLater shows the observers what waits, when a goroutine has run the dispatcher and has written what followed.
-func (s *Server) observeLater() {
+// observeLater shows the observers what waits, when a goroutine has run the dispatcher and has written what followed. What came meanwhile is taken too,
+// and After is called again: canRunInline is for it.
+func (s *Server) observeLater(canRunInline bool) {
 	for range maxRounds {
 		if !s.unobserved.some.Load() || !s.turn.TryLock() {
 			return // who has the turn comes here after it
@@ -79,8 +80,16 @@ func (s *Server) observeLater() {
 		s.closeMail()
 		s.turn.Unlock()
 		s.catchUp()
+		s.config.After(canRunInline)
 	}
 	s.mail.wake()
+}
+
+// looked goes on with what came while a goroutine had the turn to look at the run.
+func (s *Server) looked() {
+	s.catchUp()
+	s.config.After(false)
+	s.observeLater(false)
 }
 
 // resumeRecord goes on with what was left, when an observer has room again or has failed. It is done on a goroutine of its own, as the
@@ -90,7 +99,7 @@ func (s *Server) resumeRecord() {
 	s.spawn(func() {
 		s.catchUp()
 		s.config.After(true)
-		s.observeLater()
+		s.observeLater(true)
 	})
 }
 
@@ -136,7 +145,7 @@ func (s *Server) run(ctx context.Context) error {
 		s.turn.Unlock()
 		s.catchUp()
 		s.config.After(true)
-		s.observeLater()
+		s.observeLater(true)
 		var work func()
 		select {
 		case <-s.mail.woken:

@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,4 +116,66 @@ func TestObservedLaterIsTheSame(t *testing.T) {
 	}
 	require.NotEmpty(t, shown[true])
 	require.Equal(t, shown[false], shown[true])
+}
+
+// An observe is an observer that is a function.
+type observe func(metasim.Event) error
+
+func (o observe) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error { return o(ev) }
+
+// polls reports whether an event is the poll of a client for an instant.
+func polls(ev metasim.Event, id metasim.ClientID, want metasim.Instant) bool {
+	poll, ok := ev.(*metasim.PollWait)
+	return ok && poll.Client == id && poll.Want == want
+}
+
+// elsewhere starts clients of other processes.
+func (r *running) elsewhere(hellos ...wire.Hello) (peers []*peer) {
+	path := r.unix()
+	for _, h := range hellos {
+		p := r.socket(path)
+		p.say(h)
+		hear[wire.Welcome](p)
+		peers = append(peers, p)
+	}
+	for _, p := range peers {
+		hear[wire.Start](p)
+	}
+	return peers
+}
+
+// held is an observer that does not return from a poll of the first client before a function does.
+func held(until metasim.Instant, wait func()) server.Observer {
+	return observe(func(ev metasim.Event) error {
+		if polls(ev, 0, until) {
+			wait()
+		}
+		return nil
+	})
+}
+
+// What came while the observers were shown what waited is taken, and then the clients of this process go on: After is called.
+func TestAfterWhatCameWhileObserved(t *testing.T) {
+	c := config("a", "b")
+	shows, goOn := make(chan struct{}), make(chan struct{})
+	c.Observers = []server.Observer{held(at(1), func() { close(shows); <-goOn })}
+	var settled, after atomic.Int64
+	calls := make(chan struct{}, 1000)
+	c.Settled = func(*metasim.Dispatcher) { settled.Add(1) }
+	c.After = func(bool) { after.Store(settled.Load()); calls <- struct{}{} }
+	r := serve(t, c)
+	peers := r.elsewhere(hello("a"), hello("b"))
+	peers[0].say(until(at(0), at(1)))
+	<-shows
+	for len(calls) > 0 {
+		<-calls
+	}
+	before := settled.Load()
+	peers[1].say(until(at(0), at(1)))
+	<-calls // it is in the mailbox
+	require.Equal(t, before, settled.Load())
+	close(goOn)
+	hear[*metasim.Authorize](peers[1])
+	require.Eventually(t, func() bool { return after.Load() == settled.Load() }, 10*time.Second, time.Millisecond)
+	require.Greater(t, settled.Load(), before)
 }
