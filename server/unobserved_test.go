@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -142,6 +143,34 @@ func (r *running) elsewhere(hellos ...wire.Hello) (peers []*peer) {
 		hear[wire.Start](p)
 	}
 	return peers
+}
+
+var errObserver = errors.New("it cannot take this")
+
+// A run ends with the error of an observer also if it is a snapshot that shows it what waits, and nobody says anything after that.
+func TestAnObserverFailsInASnapshot(t *testing.T) {
+	c := config("a")
+	var r *running
+	var look atomic.Bool
+	c.Gateway = observe(func(ev metasim.Event) error {
+		look.CompareAndSwap(false, polls(ev, 0, at(1)))
+		return nil
+	})
+	c.Observers = []server.Observer{observe(func(ev metasim.Event) error {
+		if polls(ev, 0, at(1)) {
+			return errObserver
+		}
+		return nil
+	})}
+	c.After = func(bool) {
+		if look.CompareAndSwap(true, false) {
+			r.Snapshot()
+		}
+	}
+	r = serve(t, c)
+	a := r.elsewhere(hello("a"))[0]
+	a.say(until(at(0), at(1)))
+	require.ErrorIs(t, r.end(), errObserver)
 }
 
 // held is an observer that does not return from a poll of the first client before a function does.
