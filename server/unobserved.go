@@ -16,11 +16,15 @@ import (
 // mostUnobserved is how many events and effects may wait to be shown: their copies stay in the processor's cache.
 const mostUnobserved = 256
 
+// mostUnobservedBytes is how many bytes of payloads may wait before more is shown at once: an observer that is Full says so only when it was shown them.
+const mostUnobservedBytes = 1 << 20
+
 // unobserved is what the observers are still to be shown, in memory of its own: events and effects are lent. The turn guards it.
 type unobserved struct {
 	some    atomic.Bool // something waits. Any goroutine reads it
 	list    []unobservedEvent
 	effects []metasim.Effect // of all events in list, one after the other
+	bytes   int              // of the payloads that were sent in list
 
 	sends      slab.Slab[metasim.Send]
 	promises   slab.Slab[metasim.Promise]
@@ -40,7 +44,7 @@ type unobservedEvent struct {
 
 // add keeps an event and its effects. It reports false, and keeps nothing, where they are to be shown at once.
 func (u *unobserved) add(wall int64, ev metasim.Event, effects []metasim.Effect) bool {
-	if len(u.list)+len(u.effects)+len(effects) >= mostUnobserved {
+	if len(u.list)+len(u.effects)+len(effects) >= mostUnobserved || u.bytes >= mostUnobservedBytes {
 		return false
 	}
 	copied, ok := u.copyEvent(ev)
@@ -55,6 +59,9 @@ func (u *unobserved) add(wall int64, ev metasim.Event, effects []metasim.Effect)
 			return false
 		}
 		u.effects = append(u.effects, c)
+	}
+	if send, ok := copied.(*metasim.Send); ok {
+		u.bytes += len(send.Payload)
 	}
 	u.list = append(u.list, unobservedEvent{wall, copied, len(effects)})
 	u.some.Store(true)
@@ -104,7 +111,7 @@ func (u *unobserved) clear() {
 	u.some.Store(false)
 	clear(u.list)
 	clear(u.effects)
-	u.list, u.effects = u.list[:0], u.effects[:0]
+	u.list, u.effects, u.bytes = u.list[:0], u.effects[:0], 0
 	u.sends.Reclaim()
 	u.promises.Reclaim()
 	u.advances.Reclaim()

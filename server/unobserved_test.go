@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -207,4 +208,54 @@ func TestAfterWhatCameWhileObserved(t *testing.T) {
 	hear[*metasim.Authorize](peers[1])
 	require.Eventually(t, func() bool { return after.Load() == settled.Load() }, 10*time.Second, time.Millisecond)
 	require.Greater(t, settled.Load(), before)
+}
+
+// A full is an observer that is full when it has so many bytes, and never has room again.
+type full struct {
+	server.Observer
+	bytes, most int
+	is          atomic.Bool
+}
+
+func (f *full) Observe(wall int64, ev metasim.Event, effects []metasim.Effect) error {
+	if send, ok := ev.(*metasim.Send); ok {
+		f.bytes += len(send.Payload)
+		f.is.Store(f.bytes >= f.most)
+	}
+	return f.Observer.Observe(wall, ev, effects)
+}
+
+func (f *full) Full() (bool, error) { return f.is.Load(), nil }
+func (f *full) Notify(func())       {}
+func (f *full) Flush()              {}
+
+// Little is taken beyond what fills an observer: large payloads do not wait in numbers.
+func TestFewBytesBeyondFull(t *testing.T) {
+	names := strings.Fields("a b c d e f g h i j")
+	c := config(names...)
+	shows, goOn := make(chan struct{}), make(chan struct{})
+	disk := &full{Observer: held(at(1), func() { close(shows); <-goOn }), most: 1 << 20}
+	c.Observers = []server.Observer{disk}
+	calls := make(chan struct{}, 1000)
+	c.After = func(bool) { calls <- struct{}{} }
+	r := serve(t, c)
+	var hellos []wire.Hello
+	for _, name := range names {
+		hellos = append(hellos, sender(name))
+	}
+	peers := r.elsewhere(hellos...)
+	peers[0].say(until(at(0), at(1)))
+	<-shows
+	for len(calls) > 0 {
+		<-calls
+	}
+	for _, p := range peers[1:] {
+		p.say(&metasim.Send{Channel: "X", Payload: make([]byte, 1<<20)})
+		<-calls // it is in the mailbox
+	}
+	close(goOn)
+	require.Eventually(t, disk.is.Load, 10*time.Second, time.Millisecond)
+	r.cancel(errTestOver)
+	require.ErrorIs(t, r.end(), errTestOver)
+	require.LessOrEqual(t, disk.bytes, 3<<20, "one fills it, and one waits beside it, of 9")
 }
