@@ -1,5 +1,7 @@
 package server
 
+import "slices"
+
 // With Config.Durable the record of a run is on the disk before its effects leave: what a round has for peers of other processes is held
 // until all that led to it has reached the disk. Rounds go on meanwhile, and what they have follows with the next commit: one sync of the
 // disk serves all that came since the one before.
@@ -44,4 +46,18 @@ func (s *Server) committed(marked []*connection, err error) {
 		c.outbox.release()
 	}
 	s.commit()
+}
+
+// letGo lets all go that is held, as the run is over: when outboxes are closed no goroutine is started any more that could write it.
+func (s *Server) letGo() {
+	if s.config.Durable == nil {
+		return
+	}
+	s.mu.Lock()
+	connections := slices.Clone(s.connections)
+	s.mu.Unlock()
+	for _, c := range connections {
+		c.outbox.mark()
+		c.outbox.release()
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/server"
+	"metasim/wire"
 )
 
 // syncedDisk is a record and its disk: what was observed, and how much of it has reached the disk.
@@ -83,6 +84,20 @@ func TestDurable(t *testing.T) {
 	peers[1].say(&metasim.Leave{Now: at(19).Add(1), Acked: 20})
 	require.NoError(t, r.end())
 	require.Positive(t, d.commits.Load())
+}
+
+// TestDurableEnd: a peer in another process hears the end, and what comes with it.
+func TestDurableEnd(t *testing.T) {
+	c, _ := durable()
+	r := serve(t, c)
+	peers := r.elsewhere(hello("a"), hello("b"))
+	for _, p := range peers {
+		p.say(&metasim.Leave{})
+	}
+	for _, p := range peers {
+		hear[wire.Goodbye](p)
+	}
+	require.NoError(t, r.end())
 }
 
 // TestDiskThatFails: a record that does not reach the disk ends the run.

@@ -169,6 +169,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.observeAll()
 	s.session.Farewell(err)
 	s.flush()
+	s.letGo()
 	s.tellRefusals()
 	s.turn.Unlock()
 	s.config.After(true)
