@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"metasim/metasim"
 	"metasim/wire"
@@ -160,14 +159,19 @@ func (c *Client) Arrive() ([]Message, error) {
 
 // popUntil takes all messages due at or before i.
 func (c *Client) popUntil(i metasim.Instant) []Message {
-	var msgs []Message
-	for c.given.Len() > 0 && !i.Before(c.due()) {
-		if msgs == nil {
-			msgs = make([]Message, 0, min(c.given.Len(), 8))
-		}
-		msgs = append(msgs, c.pop())
+	all := c.given.All()
+	n := 0 // counted first, as the caller keeps the slice
+	for n < len(all) && !i.Before(all[n].Due) {
+		n++
 	}
-	return slices.Clip(msgs)
+	if n == 0 {
+		return nil
+	}
+	msgs := make([]Message, n)
+	for k := range msgs {
+		msgs[k] = c.pop()
+	}
+	return msgs
 }
 
 // due returns when the next message that the client has is due.
