@@ -4,14 +4,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // maxType bounds the name of a type.
 const maxType = 255
 
 // Decode reads encoded changes. It takes exactly what Append writes, and shares the memory of values with b. The error is a *FormatError.
-func Decode(b []byte) (c Changes, err error) {
-	d := decoder{all: b, rest: b}
+func Decode(b []byte) (Changes, error) { return new(Memory).Decode(b) }
+
+// Decode reads encoded changes as the function does, and uses memory.
+func (m *Memory) Decode(b []byte) (c Changes, err error) {
+	d := decoder{all: b, rest: b, set: m.set[:0]}
+	c.Edits = m.edits[:0]
 	defer func() {
 		if r := recover(); r != nil {
 			wrong, ok := r.(*FormatError)
@@ -22,6 +27,7 @@ func Decode(b []byte) (c Changes, err error) {
 		}
 	}()
 	d.changes(&c)
+	m.edits, m.set = c.Edits, d.set
 	return c, nil
 }
 
@@ -68,7 +74,7 @@ func (d *decoder) changes(c *Changes) {
 	last = 0
 	edits := d.count()
 	room := min(edits, 1024) // of what is said to follow, which may not be true
-	c.Edits, d.set = make([]Edit, 0, room), make([]Component, 0, 2*room)
+	c.Edits, d.set = slices.Grow(c.Edits, room), slices.Grow(d.set, 2*room)
 	for range edits {
 		last = d.entity(last)
 		c.Edits = append(c.Edits, d.edit(last))

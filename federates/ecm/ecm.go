@@ -77,6 +77,12 @@ type Changes struct {
 	Counters []Counter // in order of writer
 }
 
+// Memory is that of changes that are used before the next ones are made in it. Their values are not in it.
+type Memory struct {
+	edits []Edit
+	set   []Component // of all edits
+}
+
 // Empty reports whether nothing changed.
 func (c *Changes) Empty() bool { return len(c.Removed)+len(c.Edits)+len(c.Counters) == 0 }
 

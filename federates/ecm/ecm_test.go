@@ -19,6 +19,45 @@ func merge(t *testing.T, s *Store, writer uint32, act func(v *View)) {
 	require.NoError(t, err)
 }
 
+// What another system wrote is seen at once, and goes with the entities that the system itself removes.
+func TestWhatIsHandedOver(t *testing.T) {
+	s := NewStore(nil)
+	merge(t, s, 0, func(v *View) {
+		for range 2 {
+			v.Set(v.Create(0), "a", []byte{1}, OneTime)
+		}
+	})
+	v := s.View(0)
+	v.Write([]Edit{{Entity: 1, Set: []Component{{"a", []byte{8}, Periodic}}}, {Entity: 2, Set: []Component{{"a", []byte{9}, Periodic}}}})
+	seen := map[Entity]byte{}
+	for e, value := range v.With("a") {
+		seen[e] = value[0]
+	}
+	assert.Equal(t, map[Entity]byte{1: 8, 2: 9}, seen)
+	v.Remove(2)
+	assert.Equal(t, Changes{Removed: []Entity{2}, Edits: []Edit{{Entity: 1, Set: []Component{{"a", []byte{8}, Periodic}}}}}, v.Changes())
+}
+
+// Memory is used again.
+func TestChangesInMemory(t *testing.T) {
+	s := NewStore(nil)
+	merge(t, s, 0, func(v *View) { v.Set(v.Create(0), "a", []byte{1}, OneTime) })
+	c := s.Since(0)
+	b := c.Append(nil)
+	var m Memory
+	decoded, err := m.Decode(b)
+	require.NoError(t, err)
+	edit, set := &decoded.Edits[0], &decoded.Edits[0].Set[0]
+	decoded, err = m.Decode(b)
+	require.NoError(t, err)
+	assert.Same(t, edit, &decoded.Edits[0])
+	assert.Same(t, set, &decoded.Edits[0].Set[0])
+	v := s.ReadOnly()
+	c = v.Since(0, &m)
+	assert.Same(t, edit, &c.Edits[0])
+	assert.Same(t, set, &c.Edits[0].Set[0])
+}
+
 func TestWhatCameAndWentBetweenIsNotTold(t *testing.T) {
 	s := NewStore(nil)
 	merge(t, s, 0, func(v *View) { v.Set(v.Create(0), "a", []byte{1}, OneTime) })

@@ -70,21 +70,16 @@ func (e *entity) full(set []Component) []Component {
 }
 
 // Since returns what changed since a version, for a reader that has that version and knows nothing of what was between.
-func (s *Store) Since(version uint64) (c Changes) {
+func (s *Store) Since(version uint64) Changes { return s.since(version, new(Memory)) }
+
+func (s *Store) since(version uint64, m *Memory) (c Changes) {
 	for _, g := range s.graves {
 		if g.created <= version && g.removed > version {
 			c.Removed = append(c.Removed, g.number)
 		}
 	}
 	slices.Sort(c.Removed)
-	touched := 0
-	for _, e := range s.order {
-		if e.touched > version {
-			touched++
-		}
-	}
-	c.Edits = slices.Grow(c.Edits, touched)
-	set := make([]Component, 0, 2*touched) // of all edits: one piece of memory, or a few
+	edits, set := m.edits[:0], m.set[:0]
 	for _, e := range s.order {
 		if e.touched <= version {
 			continue
@@ -108,12 +103,13 @@ func (s *Store) Since(version uint64) (c Changes) {
 		}
 		slices.Sort(edit.Removed)
 		if edit.Created || len(edit.Set)+len(edit.Removed) > 0 {
-			c.Edits = append(c.Edits, edit)
+			edits = append(edits, edit)
 		}
 	}
 	if s.counted > version {
 		c.Counters = slices.Clone(s.counters)
 	}
+	c.Edits, m.edits, m.set = edits, edits, set
 	return c
 }
 

@@ -16,6 +16,7 @@ type View struct {
 	writer   uint32
 	readOnly bool
 	count    uint32 // entities that the system has created
+	written  []Edit // by another system, in order: all edits, as long as the system itself writes none
 	edits    map[Entity]*Edit
 	created  []Entity
 	removed  map[Entity]bool
@@ -39,12 +40,23 @@ func (v *View) fail(format string, args ...any) {
 	}
 }
 
+// edit returns what was written to an entity; nil: nothing.
+func (v *View) edit(e Entity) *Edit {
+	if len(v.written) == 0 {
+		return v.edits[e]
+	}
+	if i, found := slices.BinarySearchFunc(v.written, e, func(edit Edit, e Entity) int { return cmp.Compare(edit.Entity, e) }); found {
+		return &v.written[i]
+	}
+	return nil
+}
+
 // Exists reports whether there is an entity.
 func (v *View) Exists(e Entity) bool {
 	if v.removed[e] {
 		return false
 	}
-	if edit := v.edits[e]; edit != nil && edit.Created {
+	if edit := v.edit(e); edit != nil && edit.Created {
 		return true
 	}
 	return v.store.byNumber[e] != nil
@@ -52,7 +64,7 @@ func (v *View) Exists(e Entity) bool {
 
 // Parent returns the entity above an entity; zero: none.
 func (v *View) Parent(e Entity) Entity {
-	if edit := v.edits[e]; edit != nil && edit.Created {
+	if edit := v.edit(e); edit != nil && edit.Created {
 		return edit.Parent
 	}
 	if there := v.store.byNumber[e]; there != nil {
@@ -66,7 +78,7 @@ func (v *View) Get(e Entity, name string) ([]byte, bool) {
 	if v.removed[e] {
 		return nil, false
 	}
-	if edit := v.edits[e]; edit != nil {
+	if edit := v.edit(e); edit != nil {
 		if i, found := edit.find(name); found {
 			return edit.Set[i].Value, true
 		}
@@ -91,7 +103,7 @@ func (v *View) With(name string) iter.Seq2[Entity, []byte] {
 		created := v.created
 		for _, e := range v.store.order {
 			value, found := e.get(name)
-			if len(v.edits)+len(v.removed) > 0 {
+			if len(v.written)+len(v.edits)+len(v.removed) > 0 {
 				value, found = v.Get(e.number, name)
 			}
 			if found && !yield(e.number, value) {
@@ -126,8 +138,8 @@ func (v *View) All() iter.Seq[Entity] {
 // Version returns the version of the state that the view shows.
 func (v *View) Version() uint64 { return v.store.version }
 
-// Since returns what changed since a version of the state, as [Store.Since] does. What the system itself writes is not in it.
-func (v *View) Since(version uint64) Changes { return v.store.Since(version) }
+// Since returns what changed since a version of the state, as [Store.Since] does, and uses memory. What the system itself writes is not in it.
+func (v *View) Since(version uint64, m *Memory) Changes { return v.store.since(version, m) }
 
 // Copy returns these entities of the state, which are in order, as the changes that make them. All counters are among them.
 func (v *View) Copy(entities []Entity) (c Changes) {
@@ -167,15 +179,24 @@ func (v *View) Create(parent Entity) Entity {
 
 // change returns the edit of an entity.
 func (v *View) change(e Entity) *Edit {
-	if v.edits == nil {
-		v.edits = map[Entity]*Edit{}
-	}
+	v.spread()
 	edit := v.edits[e]
 	if edit == nil {
 		edit = &Edit{Entity: e, Set: make([]Component, 0, 2)} // a body has a pose and a velocity
 		v.edits[e] = edit
 	}
 	return edit
+}
+
+// spread puts what another system wrote among what the system itself writes.
+func (v *View) spread() {
+	if v.edits == nil {
+		v.edits = make(map[Entity]*Edit, len(v.written))
+	}
+	for i := range v.written {
+		v.edits[v.written[i].Entity] = &v.written[i]
+	}
+	v.written = nil
 }
 
 // Set sets a component. The value is handed over. A value that the component has already is no change.
@@ -206,18 +227,19 @@ func (v *View) Set(e Entity, name string, value []byte, kind Kind) {
 	edit.Set = slices.Insert(edit.Set, i, c)
 }
 
-// Write writes what another system wrote, which created and removed nothing: the edits are handed over, and stand in the place of what was written to the same entities. Merge
+// Write writes what another system wrote, which created and removed nothing: the edits, in order, are handed over, and stand in the place of what was written to the same entities. Merge
 // finds what cannot be.
 func (v *View) Write(edits []Edit) {
 	if !v.writable() {
 		return
 	}
-	if v.edits == nil {
-		v.edits = make(map[Entity]*Edit, len(edits))
+	if len(v.written)+len(v.edits) > 0 {
+		v.spread()
+		v.written = edits
+		v.spread()
+		return
 	}
-	for i := range edits {
-		v.edits[edits[i].Entity] = &edits[i]
-	}
+	v.written = edits // in no map: nobody looks a thousand of them up
 }
 
 // Unset removes a component. It is no mistake if there is none.
@@ -271,6 +293,13 @@ func (v *View) Changes() (c Changes) {
 		}
 	}
 	slices.Sort(c.Removed)
+	if len(v.written) > 0 && len(v.removed) == 0 {
+		c.Edits = v.written
+		return c
+	}
+	if len(v.written) > 0 {
+		v.spread()
+	}
 	c.Edits = slices.Grow(c.Edits, len(v.edits))
 	for _, e := range slices.Sorted(maps.Keys(v.edits)) {
 		edit := v.edits[e]

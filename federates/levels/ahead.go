@@ -16,7 +16,7 @@ type ahead struct {
 	early int             // so many steps go by in turn where a guess was wrong
 	wait  int             // so many are left of them
 	done  [][]ecm.Changes // by secondary: steps that the world has not come to
-	last  []ecm.Edit      // what they did in the step before, in order
+	last  []ecm.Edit      // what they did in the step before, in order; memory of the next step
 	total uint64          // steps that were done ahead, and stood
 }
 

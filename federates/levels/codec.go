@@ -150,7 +150,8 @@ func versionOf(steps int) uint8 {
 	return protocolVersion
 }
 
-func decodeAcknowledgement(b []byte) (a acknowledgement, err error) {
+// decodeAcknowledgement uses memory for what was done in one step. What was done ahead is there for longer.
+func decodeAcknowledgement(b []byte, one *ecm.Memory) (a acknowledgement, err error) {
 	var h acknowledgementHeader
 	n, err := binary.Decode(b, binary.LittleEndian, &h)
 	if err != nil {
@@ -166,7 +167,7 @@ func decodeAcknowledgement(b []byte) (a acknowledgement, err error) {
 	}
 	b = b[n:]
 	if h.Version == protocolVersion {
-		c, err := ecm.Decode(b)
+		c, err := one.Decode(b)
 		a.changes = []ecm.Changes{c}
 		return a, err
 	}

@@ -37,6 +37,8 @@ type Primary struct {
 	levels  []uint64       // by level: a bit for each secondary whose performers are near it
 	edits   [][]ecm.Edit   // by secondary: memory of orders
 	sizes   []int          // by secondary: of the last order
+	memory  ecm.Memory     // of what has changed
+	acks    []ecm.Memory   // by secondary: of what it did in one step
 	version uint64         // of the state that they have
 	begun   bool
 	fresh   uint64 // a bit for each secondary to whom the next order brings all that it is to have
@@ -53,7 +55,7 @@ type Primary struct {
 func NewPrimary(names []string, carrier Carrier, levels *System, steps int, auto bool) *Primary {
 	n := len(names)
 	return &Primary{ahead: ahead{limit: max(1, min(steps, mostAhead))}, fresh: everyone(n), names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, n, auto),
-		reaches: world.NewReaches(mergeSteps), move: make([][]ecm.Entity, n), edits: make([][]ecm.Edit, n), sizes: make([]int, n), levels: make([]uint64, len(levels.plan.Levels)),
+		reaches: world.NewReaches(mergeSteps), move: make([][]ecm.Entity, n), edits: make([][]ecm.Edit, n), sizes: make([]int, n), acks: make([]ecm.Memory, n), levels: make([]uint64, len(levels.plan.Levels)),
 		stepsOf: make([]uint64, n)}
 }
 
@@ -67,7 +69,7 @@ func (p *Primary) Has() uint64 { return p.version }
 func (p *Primary) Update(i world.Info, v *ecm.View) error {
 	var changed ecm.Changes
 	if p.begun {
-		changed = v.Since(p.version)
+		changed = v.Since(p.version, &p.memory)
 	} else {
 		changed = v.Copy(slices.Collect(v.All()))
 	}
@@ -122,16 +124,15 @@ func (p *Primary) next(v *ecm.View) error {
 		p.stepsOf[k]++
 		edits[k] = a.done[k][0].Edits
 		a.done[k] = a.done[k][1:]
-		keep(edits[k])
-		v.Write(edits[k])
 	}
-	if a.last = a.last[:0]; a.left() {
-		for n, e := range p.owners.moving { // those of each secondary are in this order
-			if of := &edits[p.owners.movers[n].owner]; len(*of) > 0 && (*of)[0].Entity == e {
-				a.last, *of = append(a.last, (*of)[0]), (*of)[1:]
-			}
+	a.last = a.last[:0]
+	for n, e := range p.owners.moving { // those of each secondary are in this order
+		if of := &edits[p.owners.movers[n].owner]; len(*of) > 0 && (*of)[0].Entity == e {
+			a.last, *of = append(a.last, (*of)[0]), (*of)[1:]
 		}
 	}
+	keep(a.last)
+	v.Write(a.last)
 	return v.Err()
 }
 
@@ -348,7 +349,7 @@ func (p *Primary) fill(all []order, changed *ecm.Changes, whole ecm.Changes) {
 
 // take returns what a secondary did, by step. Nobody else moves what it moved: it is told which steps it was asked for, and what it was to move.
 func (p *Primary) take(i world.Info, k, steps int, payload []byte) ([]ecm.Changes, error) {
-	a, err := decodeAcknowledgement(payload)
+	a, err := decodeAcknowledgement(payload, &p.acks[k])
 	switch {
 	case err != nil:
 		return nil, err

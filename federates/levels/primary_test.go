@@ -308,7 +308,7 @@ func TestOrdersAndAcknowledgementsHaveNumbers(t *testing.T) {
 	}
 	b, err := (&acknowledgement{changes: slices.Concat(none, none)}).encode()
 	require.NoError(t, err)
-	_, err = decodeAcknowledgement(b[:len(b)-1])
+	_, err = decodeAcknowledgement(b[:len(b)-1], new(ecm.Memory))
 	assert.ErrorContains(t, err, "an acknowledgement of several steps that ends within one")
 	for _, steps := range []int{0, 1, mostAhead + 1} { // several are two at least
 		o := order{steps: 2, info: world.Info{Iteration: 1, Step: 1}}

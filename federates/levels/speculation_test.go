@@ -38,7 +38,7 @@ func do(t *testing.T, s *Secondary, number uint64, o order) acknowledgement {
 	require.NoError(t, err)
 	ack, _, err := s.Do(number, b)
 	require.NoError(t, err)
-	a, err := decodeAcknowledgement(ack)
+	a, err := decodeAcknowledgement(ack, new(ecm.Memory))
 	require.NoError(t, err)
 	return a
 }

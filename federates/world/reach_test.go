@@ -137,7 +137,7 @@ type watcher struct {
 func (w *watcher) Has() uint64 { return w.version }
 
 func (w *watcher) Update(i Info, v *ecm.View) error {
-	changed := v.Since(w.version)
+	changed := v.Since(w.version, new(ecm.Memory))
 	if !w.begun {
 		changed = v.Copy(slices.Collect(v.All()))
 	}
