@@ -20,6 +20,7 @@ type Reaches struct {
 	collisions map[ecm.Entity]*collision
 	under      map[ecm.Entity][]*collision // by link
 	moving     []ecm.Entity                // models that have a velocity, in order
+	movers     []*reaching                 // of moving
 	flat       []ecm.Entity                // static models that have planes, in order
 	field      spatial.Field
 	stale      []*reaching
@@ -33,6 +34,7 @@ type reaching struct {
 	body       body
 	radius     float64
 	found      bool // body moves, and is what the state has
+	link       bool // there are shapes right below it
 	stale      bool
 	gone       bool
 }
@@ -73,8 +75,17 @@ func (r *Reaches) Update(i Info, v *ecm.View, changed *ecm.Changes) {
 	for _, e := range changed.Removed {
 		r.remove(e)
 	}
+	at := 0 // in moving: most of what changes moves, and is in order, so it is found without a search
 	for n := range changed.Edits {
-		r.edit(v, &changed.Edits[n])
+		edit := &changed.Edits[n]
+		for at < len(r.moving) && r.moving[at] < edit.Entity {
+			at++
+		}
+		if at < len(r.moving) && r.moving[at] == edit.Entity {
+			r.edit(v, edit, r.movers[at])
+		} else {
+			r.edit(v, edit, r.models[edit.Entity])
+		}
 	}
 	for _, m := range r.stale {
 		if m.stale = false; !m.gone {
@@ -98,7 +109,7 @@ func (r *Reaches) model(e ecm.Entity) *reaching {
 	if m != nil {
 		return m
 	}
-	m = &reaching{entity: e, number: len(r.numbered)}
+	m = &reaching{entity: e, number: len(r.numbered), link: len(r.under[e]) > 0}
 	if last := len(r.free) - 1; last >= 0 {
 		m.number, r.free = r.free[last], r.free[:last]
 		r.numbered[m.number] = m
@@ -119,7 +130,7 @@ func (r *Reaches) remove(e ecm.Entity) {
 		delete(r.models, e)
 		r.free = append(r.free, m.number)
 		r.field.Remove(m.number)
-		r.moving, r.flat = listed(r.moving, e, false), listed(r.flat, e, false)
+		r.list(m, false, false)
 	}
 }
 
@@ -134,15 +145,18 @@ func (r *Reaches) detach(c *collision) {
 	r.look(c.model)
 }
 
-// edit takes in what changed of an entity. Of most a model has moved, and nothing else.
-func (r *Reaches) edit(v *ecm.View, edit *ecm.Edit) {
+// edit takes in what changed of an entity, which may be a model that is known. Of most a model has moved, and nothing else.
+func (r *Reaches) edit(v *ecm.View, edit *ecm.Edit, m *reaching) {
 	e := edit.Entity
-	for _, c := range r.under[e] {
-		r.shape(v, c)
+	if m == nil || m.link {
+		for _, c := range r.under[e] {
+			r.shape(v, c)
+		}
 	}
-	m := r.models[e]
 	if m != nil && m.found && len(edit.Removed) == 0 && m.moved(edit.Set) {
-		r.look(m)
+		if !m.stale {
+			r.measure(v, m)
+		}
 		return
 	}
 	c := r.collisions[e]
@@ -154,6 +168,9 @@ func (r *Reaches) edit(v *ecm.View, edit *ecm.Edit) {
 		c = &collision{entity: e, link: link, model: r.model(v.Parent(link))}
 		c.model.collisions = append(c.model.collisions, c)
 		r.collisions[e], r.under[link] = c, append(r.under[link], c)
+		if over := r.models[link]; over != nil {
+			over.link = true
+		}
 		fallthrough
 	case collides && formed:
 		r.shape(v, c)
@@ -233,8 +250,18 @@ func (r *Reaches) find(v *ecm.View, m *reaching) (moves bool) {
 		}
 	}
 	m.found, m.radius = moves, m.body.radius()
-	r.moving, r.flat = listed(r.moving, m.entity, moving), listed(r.flat, m.entity, planes)
+	r.list(m, moving, planes)
 	return moves
+}
+
+// list keeps the lists of models that have a velocity, and that have planes.
+func (r *Reaches) list(m *reaching, moving, planes bool) {
+	if i, there := slices.BinarySearch(r.moving, m.entity); moving && !there {
+		r.movers = slices.Insert(r.movers, i, m)
+	} else if !moving && there {
+		r.movers = slices.Delete(r.movers, i, i+1)
+	}
+	r.moving, r.flat = listed(r.moving, m.entity, moving), listed(r.flat, m.entity, planes)
 }
 
 // listed returns the list with an entity in it, or without.
