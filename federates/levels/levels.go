@@ -61,5 +61,6 @@ type seeker struct {
 	box  spatial.Box
 	room spatial.Box // where the box may be, and near is still right
 	near []int       // the levels whose buffers touch room, in order
+	in   []int       // those whose buffers touch box, in order: of the last look of a rule at all performers
 	knew bool
 }

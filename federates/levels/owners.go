@@ -46,7 +46,8 @@ type owners struct {
 	items      []*unit // by item of levels: the last one found
 	given      int     // units that had no level when they were seen first
 	levelOf    map[string]int
-	votes      []int // scratch of assign
+	meetings   [][2]*unit // units that may touch one another
+	votes      []int      // scratch of assign
 
 	handovers, merges, splits uint64
 }
@@ -273,17 +274,23 @@ func (o *owners) levelAt(now int, rule *rule, p *tracked, first bool) int {
 	return in(&p.box)
 }
 
+// meet looks who may touch whom.
+func (o *owners) meet(reaches *world.Reaches) {
+	o.meetings = o.meetings[:0]
+	reaches.Meetings(func(a, b ecm.Entity) { o.meetings = append(o.meetings, [2]*unit{o.units[a], o.units[b]}) })
+}
+
 // assign lets one secondary move all units that may touch one another, over others if need be: that at which most of them are at home, the first of several.
-func (o *owners) assign(reaches *world.Reaches) {
+func (o *owners) assign() {
 	for i, u := range o.order {
 		u.group = i
 	}
-	reaches.Meetings(func(a, b ecm.Entity) {
-		if p, q := o.units[a], o.units[b]; p.moves && q.moves {
-			i, j := o.root(p.at), o.root(q.at)
+	for _, m := range o.meetings {
+		if m[0].moves && m[1].moves {
+			i, j := o.root(m[0].at), o.root(m[1].at)
 			o.order[max(i, j)].group = min(i, j)
 		}
-	})
+	}
 	o.votes = slices.Grow(o.votes[:0], len(o.order)*o.count)[:len(o.order)*o.count]
 	clear(o.votes)
 	for i := range o.order {

@@ -170,10 +170,10 @@ func (p *Primary) lacks() bool {
 	has := func(mover, other *unit) bool {
 		return !mover.moves || (other.moves && other.owner == mover.owner || !other.moves && other.has>>mover.owner&1 != 0)
 	}
-	p.reaches.Meetings(func(a, b ecm.Entity) {
-		ua, ub := o.units[a], o.units[b]
-		lacks = lacks || !has(ua, ub) || !has(ub, ua)
-	})
+	o.meet(p.reaches)
+	for _, m := range o.meetings {
+		lacks = lacks || !has(m[0], m[1]) || !has(m[1], m[0])
+	}
 	for _, e := range p.reaches.Planes() {
 		lacks = lacks || o.units[e].has != o.units[world.Root].has
 	}
@@ -208,7 +208,8 @@ func (p *Primary) assign(i world.Info, v *ecm.View) {
 	}
 	p.owners.house()
 	p.owners.balance(&p.costs, p.names, i, name)
-	p.owners.assign(p.reaches)
+	p.owners.meet(p.reaches)
+	p.owners.assign()
 	for k := range p.move {
 		p.move[k] = p.move[k][:0]
 	}
@@ -231,25 +232,24 @@ func (p *Primary) want(ahead bool) {
 	for _, e := range p.reaches.Planes() {
 		o.units[e].wants = present
 	}
-	p.reaches.Meetings(func(a, b ecm.Entity) {
-		ua, ub := o.units[a], o.units[b]
-		if ua.moves {
-			ub.wants |= 1 << ua.owner
+	for _, m := range o.meetings {
+		if m[0].moves {
+			m[1].wants |= 1 << m[0].owner
 		}
-		if ub.moves {
-			ua.wants |= 1 << ub.owner
+		if m[1].moves {
+			m[0].wants |= 1 << m[1].owner
 		}
-	})
+	}
 	clear(p.levels)
 	for i := range p.system.performers {
 		u := o.performing[i]
 		if u == nil {
 			continue
 		}
-		p.system.rule.near(&p.system.performers[i].seeker, func(level int) {
+		for _, level := range p.system.performers[i].in {
 			p.levels[level] |= 1 << u.owner
 			u.wants |= 1 << o.of[level]
-		})
+		}
 	}
 	for level, by := range p.levels {
 		if by == 0 || !p.system.rule.Is(level) {

@@ -39,28 +39,22 @@ func (l *rule) look(s *seeker) []int {
 	return s.near
 }
 
-// near calls f for the levels whose buffers a box touches, in order.
-func (l *rule) near(s *seeker, f func(level int)) {
-	for _, level := range l.look(s) {
-		if l.levels[level].Outer.Meets(&s.box) {
-			f(level)
-		}
-	}
-}
-
 // Update is told where the performers are, and returns the levels that are loaded and unloaded because of it, in order.
 func (l *rule) Update(performers []tracked) (load, unload []int) {
 	clear(l.inner)
 	clear(l.outer)
 	for i := range performers {
 		p := &performers[i]
-		if p.entity == 0 {
+		if p.in = p.in[:0]; p.entity == 0 {
 			continue
 		}
-		l.near(&p.seeker, func(level int) {
-			l.outer[level] = true
-			l.inner[level] = l.inner[level] || l.levels[level].Inner.Meets(&p.box)
-		})
+		for _, level := range l.look(&p.seeker) {
+			if of := &l.levels[level]; of.Outer.Meets(&p.box) {
+				p.in = append(p.in, level)
+				l.outer[level] = true
+				l.inner[level] = l.inner[level] || of.Inner.Meets(&p.box)
+			}
+		}
 	}
 	for i := range l.levels {
 		is := l.inner[i] || l.outer[i] && (l.is[i] || l.policy == Document)

@@ -107,7 +107,9 @@ func (r *regions) see(p *Primary) {
 		r.subscribed[level] = now
 	}
 	for i := range p.system.performers {
-		p.system.rule.near(&p.system.performers[i].seeker, func(level int) { r.copies += bits.OnesCount64(r.subscribed[level]) - 1 })
+		for _, level := range p.system.performers[i].in {
+			r.copies += bits.OnesCount64(r.subscribed[level]) - 1
+		}
 		r.handled += bits.OnesCount64(p.owners.performing[i].has) - 1
 	}
 	r.changes += changes
