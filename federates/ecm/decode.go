@@ -77,7 +77,8 @@ func (d *decoder) changes(c *Changes) {
 	c.Edits, d.set = slices.Grow(c.Edits, room), slices.Grow(d.set, 2*room)
 	for range edits {
 		last = d.entity(last)
-		c.Edits = append(c.Edits, d.edit(last))
+		c.Edits = append(c.Edits, Edit{Entity: last})
+		d.edit(&c.Edits[len(c.Edits)-1])
 	}
 	for i, used := range d.used {
 		if !used {
@@ -89,17 +90,16 @@ func (d *decoder) changes(c *Changes) {
 	}
 }
 
-func (d *decoder) edit(entity Entity) Edit {
-	e := Edit{Entity: entity}
+func (d *decoder) edit(e *Edit) {
 	switch created := d.byte(); created {
 	case 0:
 	case 1:
 		e.Created, e.Parent = true, Entity(d.uvarint())
-		if e.Parent == entity {
-			d.fail("entity %v is its own parent", entity)
+		if e.Parent == e.Entity {
+			d.fail("entity %v is its own parent", e.Entity)
 		}
 	default:
-		d.fail("neither 0 nor 1 where entity %v is created or not", entity)
+		d.fail("neither 0 nor 1 where entity %v is created or not", e.Entity)
 	}
 	last, first := -1, len(d.set)
 	for range d.count() {
@@ -122,7 +122,6 @@ func (d *decoder) edit(entity Entity) Edit {
 	if why := e.senseless(); why != "" {
 		d.fail("%s", why)
 	}
-	return e
 }
 
 // senseless says why an edit cannot be, whatever the state.
@@ -146,6 +145,16 @@ func (e *Edit) senseless() string {
 }
 
 func (d *decoder) uvarint() uint64 {
+	if len(d.rest) > 0 && d.rest[0] < 0x80 { // most numbers
+		v := d.rest[0]
+		d.rest = d.rest[1:]
+		return uint64(v)
+	}
+	return d.longer()
+}
+
+// longer reads a number of more than a byte.
+func (d *decoder) longer() uint64 {
 	v, n := binary.Uvarint(d.rest)
 	if n <= 0 {
 		d.fail("no number, or one beyond 64 bits")
