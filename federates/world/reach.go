@@ -199,10 +199,13 @@ func (m *reaching) moved(set []ecm.Component) bool {
 	return true
 }
 
-// shape looks at the shape of a collision.
+// shape looks at the shape of a collision. One that has none any more is taken away with what changed of itself.
 func (r *Reaches) shape(v *ecm.View, c *collision) {
-	form, _ := v.Get(c.entity, Shape)
-	surface, _ := v.Get(c.entity, Surface)
+	form, formed := v.Get(c.entity, Shape)
+	surface, collides := v.Get(c.entity, Surface)
+	if !formed || !collides {
+		return
+	}
 	c.shape = shapeOf(v, c.link, c.entity, form, surface)
 	c.model.found = false
 	r.look(c.model)

@@ -87,7 +87,7 @@ func (m *meddler) meddle(v *ecm.View, pick func(string) []ecm.Entity, random fun
 			v.Set(e, name, value, ecm.OneTime)
 		}
 	}
-	switch m.random.IntN(14) {
+	switch m.random.IntN(15) {
 	case 0, 1:
 		set(Velocity, Velocity, PairBytes(random(40), random(4)))
 	case 2:
@@ -118,7 +118,11 @@ func (m *meddler) meddle(v *ecm.View, pick func(string) []ecm.Entity, random fun
 		if _, err := Add(v, m.file, m.file.Models[m.random.IntN(len(m.file.Models))].Name); err != nil {
 			panic(err)
 		}
-	case 13:
+	case 13: // a link moves as a model does: shapes are right below it
+		for _, e := range pick(Surface) {
+			v.Set(v.Parent(e), Velocity, PairBytes(random(9), random(1)), ecm.OneTime)
+		}
+	case 14:
 		if m.random.IntN(4) == 0 {
 			v.Set(Root, Gravity, Numbers(0, 0, 20*m.random.Float64()-10), ecm.OneTime)
 		}
