@@ -3,6 +3,7 @@ package levels
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"metasim/federates/ecm"
@@ -88,7 +89,7 @@ func (s *System) Told() []world.Told {
 // Configure takes away the models of levels that are not loaded.
 func (s *System) Configure(_ world.Setup, v *ecm.View) error {
 	found := topLevel(v)
-	s.find(v, found)
+	s.find(v)
 	load, _ := s.rule.Update(s.performers)
 	for _, i := range load {
 		for _, ref := range s.refs[i] {
@@ -145,13 +146,24 @@ func topLevel(v *ecm.View) map[string]ecm.Entity {
 	return found
 }
 
-// find finds the models of performers. Found are those of the world; nil: they are looked for where one is missing.
-func (s *System) find(v *ecm.View, found map[string]ecm.Entity) {
+// models returns the models of the world itself, by name: a light is no performer.
+func models(v *ecm.View) map[string]ecm.Entity {
+	found := topLevel(v)
+	maps.DeleteFunc(found, func(_ string, e ecm.Entity) bool {
+		kind, _ := v.Get(e, world.Kind)
+		return string(kind) != "model"
+	})
+	return found
+}
+
+// find finds the models of performers. Those of the world are looked for where one is missing.
+func (s *System) find(v *ecm.View) {
+	var found map[string]ecm.Entity
 	for i := range s.performers {
 		p := &s.performers[i]
 		if p.entity == 0 || !v.Exists(p.entity) {
 			if found == nil {
-				found = topLevel(v)
+				found = models(v)
 			}
 			p.entity = found[p.Model]
 		}
@@ -169,7 +181,7 @@ func (s *System) PreUpdate(_ world.Info, v *ecm.View) error {
 	if err := s.admit(v); err != nil {
 		return err
 	}
-	s.find(v, nil)
+	s.find(v)
 	load, unload := s.rule.Update(s.performers)
 	s.Stats.Loads += uint64(len(load))
 	s.Stats.Unloads += uint64(len(unload))
@@ -218,7 +230,7 @@ func (s *System) admit(v *ecm.View) error {
 	if len(s.asked)+len(s.waiting) == 0 {
 		return nil
 	}
-	found := topLevel(v)
+	found := models(v)
 	var still []string
 	for _, model := range s.waiting {
 		if found[model] == 0 {
