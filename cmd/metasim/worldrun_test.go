@@ -209,6 +209,8 @@ func TestWorldRunSaysWhatIsWrong(t *testing.T) {
 		{[]string{"windy.sdf", "--iterations", "1", "--rate", "fast"}, 2, `--rate is "fast"; write a number above 0, such as 1, or file`},
 		{[]string{"windy.sdf", "--iterations", "1", "--progress", "much"}, 2, `--progress is "much"; `},
 		{[]string{"windy.sdf", "--iterations", "1", "--runtimes", "pigeon"}, 2, `--runtimes is "pigeon"; use in-process, mem, unix`},
+		{[]string{"windy.sdf", "--iterations", "1", "--run-ahead", "-1s"}, 2, `--run-ahead is "-1s"; write a duration of 0s or more, such as 100ms`},
+		{[]string{"windy.sdf", "--iterations", "1", "--timeout", "5"}, 2, `--timeout is "5"; write a duration of 1ms or more, such as 1m`},
 		{[]string{"two.sdf", "--iterations", "1", "--world", "c"}, 2, "two.sdf has no world c; it has a, b"},
 		{[]string{"wrong.sdf", "--iterations", "1"}, 2, `wrong.sdf:7: there is no system metasim::systems::Wnid; did you mean "metasim::systems::Wind"?`},
 		{[]string{"bare.sdf", "--iterations", "1"}, 2, "bare.sdf:9: gz::sim::systems::LockStep names no plugin; write the <plugin> that it stands for inside it"},

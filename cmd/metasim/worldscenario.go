@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"metasim/delay"
 	"metasim/federates/catalog"
 	"metasim/federates/levels"
 	"metasim/federates/lockstep"
@@ -285,7 +286,7 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 // measured is the --balance that moves levels by what secondaries take.
 const measured = "measured"
 
-// checkDivision says what is wrong with the flags that say who moves models.
+// checkDivision says what is wrong with the flags that say who moves models, and how long they may take for it.
 func (f *worldFlags) checkDivision() error {
 	_, _, err := f.secondaryNames("")
 	switch {
@@ -295,6 +296,12 @@ func (f *worldFlags) checkDivision() error {
 		return fmt.Errorf("--balance is %q; use static or measured", f.balance)
 	case f.balance == measured && f.secondaries == "":
 		return errors.New("--balance measured moves models between secondaries, and there are none; add --secondaries")
+	}
+	if ahead, err := delay.ParseDuration(f.ahead); err != nil || ahead < 0 {
+		return fmt.Errorf("--run-ahead is %q; write a duration of 0s or more, such as 100ms", f.ahead)
+	}
+	if limit, err := delay.ParseDuration(f.timeout); f.timeout != "" && (err != nil || limit < metasim.Millisecond) {
+		return fmt.Errorf("--timeout is %q; write a duration of 1ms or more, such as 1m", f.timeout)
 	}
 	return nil
 }
