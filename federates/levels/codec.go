@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"metasim/federates/ecm"
 	"metasim/federates/world"
@@ -56,9 +57,9 @@ type acknowledgementHeader struct {
 	Iteration, Moved uint64
 }
 
-// encode encodes an order that is about as long as the one before.
-func (o *order) encode(size int) ([]byte, error) {
-	b, err := binary.Append(make([]byte, 0, size+size/8+64), binary.LittleEndian, orderHeader{Version: versionOf(o.steps), Fresh: o.fresh, Measured: o.measured, Iteration: o.info.Iteration,
+// append appends the encoding of an order.
+func (o *order) append(b []byte) ([]byte, error) {
+	b, err := binary.Append(b, binary.LittleEndian, orderHeader{Version: versionOf(o.steps), Fresh: o.fresh, Measured: o.measured, Iteration: o.info.Iteration,
 		Time: int64(o.info.Time), Step: int64(o.info.Step), Next: int64(o.next)})
 	if o.steps > 1 {
 		b = binary.AppendUvarint(b, uint64(o.steps))
@@ -127,8 +128,9 @@ func decodeEntities(b []byte) ([]ecm.Entity, []byte, error) {
 	return all, b, nil
 }
 
-func (a *acknowledgement) encode() ([]byte, error) {
-	b, err := binary.Append(nil, binary.LittleEndian, acknowledgementHeader{Version: versionOf(len(a.changes)), Failed: a.failed != "", Iteration: a.iteration, Moved: a.moved})
+// append appends the encoding of an acknowledgement.
+func (a *acknowledgement) append(b []byte) ([]byte, error) {
+	b, err := binary.Append(b, binary.LittleEndian, acknowledgementHeader{Version: versionOf(len(a.changes)), Failed: a.failed != "", Iteration: a.iteration, Moved: a.moved})
 	if a.failed != "" {
 		return append(b, a.failed...), err
 	}
@@ -190,4 +192,27 @@ func checkVersion(v uint8) error {
 		return fmt.Errorf("the other side speaks version %d of distributed worlds, this one up to %d; run the same metasim on both", v, aheadVersion)
 	}
 	return nil
+}
+
+// keepTogether is how many edits share memory: as long as one of their values is in the state, all are in memory.
+const keepTogether = 32
+
+// keep gives the values of edits memory of their own, or one value would hold the whole acknowledgement.
+func keep(edits []ecm.Edit) {
+	for together := range slices.Chunk(edits, keepTogether) {
+		size := 0
+		for n := range together {
+			for i := range together[n].Set {
+				size += len(together[n].Set[i].Value)
+			}
+		}
+		all := make([]byte, 0, size)
+		for n := range together {
+			for i := range together[n].Set {
+				value, from := &together[n].Set[i].Value, len(all)
+				all = append(all, *value...)
+				*value = all[from:len(all):len(all)]
+			}
+		}
+	}
 }

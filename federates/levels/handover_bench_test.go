@@ -113,7 +113,7 @@ func TestHandOversAreTimed(t *testing.T) {
 		begun := int64(n*n) * 1e6
 		for k, name := range []string{"world/a", "world/b"} {
 			o := order{steps: 1, info: world.Info{Iteration: uint64(n + 1), Step: metasim.Millisecond}, move: move[k]}
-			payload, err := o.encode(0)
+			payload, err := o.append(nil)
 			send(begun, name+"/order", payload, err)
 		}
 		send(begun+5e5, "world/b/ack", nil, nil)

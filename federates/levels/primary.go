@@ -1,6 +1,7 @@
 package levels
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -36,7 +37,7 @@ type Primary struct {
 	move    [][]ecm.Entity // by secondary: what it moves in this step
 	levels  []uint64       // by level: a bit for each secondary whose performers are near it
 	edits   [][]ecm.Edit   // by secondary: memory of orders
-	sizes   []int          // by secondary: of the last order
+	scratch []byte         // memory of an order
 	memory  ecm.Memory     // of what has changed
 	acks    []ecm.Memory   // by secondary: of what it did in one step
 	version uint64         // of the state that they have
@@ -55,7 +56,7 @@ type Primary struct {
 func NewPrimary(names []string, carrier Carrier, levels *System, steps int, auto bool) *Primary {
 	n := len(names)
 	return &Primary{ahead: ahead{limit: max(1, min(steps, mostAhead))}, fresh: everyone(n), names: names, carrier: carrier, system: levels, owners: newOwners(levels.plan, n, auto),
-		reaches: world.NewReaches(mergeSteps), move: make([][]ecm.Entity, n), edits: make([][]ecm.Edit, n), sizes: make([]int, n), acks: make([]ecm.Memory, n), levels: make([]uint64, len(levels.plan.Levels)),
+		reaches: world.NewReaches(mergeSteps), move: make([][]ecm.Entity, n), edits: make([][]ecm.Edit, n), acks: make([]ecm.Memory, n), levels: make([]uint64, len(levels.plan.Levels)),
 		stepsOf: make([]uint64, n)}
 }
 
@@ -293,10 +294,10 @@ func (p *Primary) orders(i world.Info, v *ecm.View, changed *ecm.Changes, steps 
 	for k := range all {
 		slices.Sort(all[k].drop)
 		var err error
-		if orders[k], err = all[k].encode(p.sizes[k]); err != nil {
+		if p.scratch, err = all[k].append(p.scratch[:0]); err != nil {
 			return nil, err
 		}
-		p.sizes[k], p.edits[k] = len(orders[k]), all[k].changes.Edits
+		orders[k], p.edits[k] = bytes.Clone(p.scratch), all[k].changes.Edits
 	}
 	return orders, nil
 }
@@ -363,7 +364,8 @@ func (p *Primary) take(i world.Info, k, steps int, payload []byte) ([]ecm.Change
 			return nil, fmt.Errorf("it moved %d models of %d, removed %d entities and created others %d times; only moves are asked for", a.moved, len(p.move[k]), len(c.Removed), len(c.Counters))
 		}
 		asked := p.move[k] // behind the last one that was changed: both are in order
-		for _, e := range a.changes[n].Edits {
+		for i := range a.changes[n].Edits {
+			e := &a.changes[n].Edits[i]
 			for len(asked) > 0 && asked[0] < e.Entity {
 				asked = asked[1:]
 			}
@@ -373,27 +375,4 @@ func (p *Primary) take(i world.Info, k, steps int, payload []byte) ([]ecm.Change
 		}
 	}
 	return a.changes, nil
-}
-
-// keepTogether is how many edits share memory: as long as one of their values is in the state, all are in memory.
-const keepTogether = 8
-
-// keep gives the values of edits memory of their own, or one value would hold the whole acknowledgement.
-func keep(edits []ecm.Edit) {
-	for together := range slices.Chunk(edits, keepTogether) {
-		size := 0
-		for n := range together {
-			for i := range together[n].Set {
-				size += len(together[n].Set[i].Value)
-			}
-		}
-		all := make([]byte, 0, size)
-		for n := range together {
-			for i := range together[n].Set {
-				value, from := &together[n].Set[i].Value, len(all)
-				all = append(all, *value...)
-				*value = all[from:len(all):len(all)]
-			}
-		}
-	}
 }

@@ -301,18 +301,18 @@ func TestOrdersAndAcknowledgementsHaveNumbers(t *testing.T) {
 		{acknowledgement{iteration: 2, moved: moved, changes: []ecm.Changes{{Edits: []ecm.Edit{{Entity: world.Root, Removed: []string{world.Gravity}}}}}}, "it changed entity 1, which it was not to move"},
 		{acknowledgement{iteration: 2, failed: "no more"}, "no more"},
 	} {
-		b, err := bad.ack.encode()
+		b, err := bad.ack.append(nil)
 		require.NoError(t, err)
 		_, err = p.take(world.Info{Iteration: 2}, 0, 1, b)
 		assert.ErrorContains(t, err, bad.want)
 	}
-	b, err := (&acknowledgement{changes: slices.Concat(none, none)}).encode()
+	b, err := (&acknowledgement{changes: slices.Concat(none, none)}).append(nil)
 	require.NoError(t, err)
 	_, err = decodeAcknowledgement(b[:len(b)-1], new(ecm.Memory))
 	assert.ErrorContains(t, err, "an acknowledgement of several steps that ends within one")
 	for _, steps := range []int{0, 1, mostAhead + 1} { // several are two at least
 		o := order{steps: 2, info: world.Info{Iteration: 1, Step: 1}}
-		b, err := o.encode(0)
+		b, err := o.append(nil)
 		require.NoError(t, err)
 		_, err = decodeOrder(append(binary.AppendUvarint(b[:binary.Size(orderHeader{})], uint64(steps)), b[binary.Size(orderHeader{})+1:]...))
 		assert.ErrorIs(t, err, errOrder, "%d steps", steps)

@@ -20,6 +20,7 @@ type Secondary struct {
 	failed    bool
 	expected  expected
 	before    *speculation // what it does before it is asked; nil: nothing
+	scratch   []byte       // memory of an acknowledgement
 }
 
 // Steps returns how many steps it has done.
@@ -68,8 +69,8 @@ func (s *Secondary) Do(number uint64, payload []byte) (ack []byte, next metasim.
 			s.failed, a.failed = true, err.Error()
 		}
 	}
-	ack, err = a.encode()
-	return ack, o.next, err
+	s.scratch, err = a.append(s.scratch[:0])
+	return bytes.Clone(s.scratch), o.next, err
 }
 
 // speculate does steps before it is asked for them, where it has gone ahead from its own state: it is mostly asked for twice as many the next time, or for as many, if these were as many as the time before. What

@@ -34,7 +34,7 @@ func flying(t *testing.T) order {
 // do has a secondary carry out an order, and returns what it did.
 func do(t *testing.T, s *Secondary, number uint64, o order) acknowledgement {
 	t.Helper()
-	b, err := o.encode(0)
+	b, err := o.append(nil)
 	require.NoError(t, err)
 	ack, _, err := s.Do(number, b)
 	require.NoError(t, err)
