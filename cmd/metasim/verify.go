@@ -65,7 +65,7 @@ func newVerify(std streams) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().IntVar(&runs, "runs", len(run.Transports), "the `number` of runs to compare; by default as many as there are transports")
 	cmd.Flags().StringSliceVar(&transports, "transport", run.Transports, "the `transports` that the runs use in turn; leave out those that a client cannot use. Of a world: by default mem and unix")
-	cmd.Flags().IntSliceVar(&runners, "runners", []int{1, 2, 3}, "of a world: the `numbers` of secondaries with which it is run, as --secondaries of metasim world run")
+	cmd.Flags().IntSliceVar(&runners, "runners", []int{0, 1, 2, 3}, "of a world: the `numbers` of secondaries with which it is run, as --secondaries of metasim world run; 0: none, and only its systems in placeholders have clients of their own")
 	cmd.Flags().StringVar(&balance, "balance", "static", "of a world: the `rule` that says which secondary has which levels, static or measured, as --balance of metasim world run")
 	cmd.Flags().Uint64Var(&iterations, "iterations", 0, "of a world: the `number` of steps that are compared")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")

@@ -23,7 +23,7 @@ type worldVerdict struct {
 
 // A worldRun is one of the runs that are compared.
 type worldRun struct {
-	Runners   int    `json:"runners"` // secondaries; 0: the world was alone
+	Runners   int    `json:"runners"` // secondaries; 0: the world moved all models itself
 	Transport string `json:"transport"`
 	StateHash string `json:"state_hash"`
 	division
@@ -32,7 +32,7 @@ type worldRun struct {
 	hashes []byte
 }
 
-// verifyWorld runs a world alone, and with each number of secondaries over each transport, and compares the state after each step.
+// verifyWorld runs a world alone in one client, and with each number of secondaries over each transport, where systems in placeholders have clients of their own, and compares the state after each step.
 // Secondaries are started in another order each time.
 func verifyWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string, balance string) (*worldVerdict, error) {
 	dir, err := os.MkdirTemp("", "metasim-verify-")
@@ -53,7 +53,7 @@ func verifyWorld(ctx context.Context, file string, iterations uint64, runners []
 		v.Runs = append(v.Runs, one)
 		return nil
 	}
-	if err := add(0, "mem"); err != nil {
+	if err := add(0, "in-process"); err != nil {
 		return nil, err
 	}
 	for _, n := range runners {
@@ -125,7 +125,7 @@ func (v *worldVerdict) print(w io.Writer, iterations uint64) error {
 		if r.Runners > 0 {
 			who = fmt.Sprintf("%d secondaries", r.Runners)
 		}
-		fmt.Fprintf(&text, "%-15s %-5s %s  %d hand-overs, %d merges, %d splits, %.4g s ahead\n", who, r.Transport, r.StateHash, r.Handovers, r.Merges, r.Splits, r.RunAheadS)
+		fmt.Fprintf(&text, "%-15s %-10s %s  %d hand-overs, %d merges, %d splits, %.4g s ahead\n", who, r.Transport, r.StateHash, r.Handovers, r.Merges, r.Splits, r.RunAheadS)
 	}
 	if v.Equal {
 		fmt.Fprintf(&text, "equal: %d runs, one state after each of %d steps\n", len(v.Runs), iterations)
@@ -137,8 +137,8 @@ func (v *worldVerdict) print(w io.Writer, iterations uint64) error {
 // carryOutWorld is metasim verify of a world.
 func carryOutWorld(ctx context.Context, file string, iterations uint64, runners []int, transports []string, balance string, asJSON bool, std streams) error {
 	for _, n := range runners {
-		if n < 1 || n > run.MostSecondaries {
-			return badUsage(fmt.Errorf("--runners has %d; write whole numbers from 1 to %d, as in 1,2,3", n, run.MostSecondaries))
+		if n < 0 || n > run.MostSecondaries {
+			return badUsage(fmt.Errorf("--runners has %d; write whole numbers from 0 to %d, as in 0,1,2,3", n, run.MostSecondaries))
 		}
 	}
 	if iterations == 0 {

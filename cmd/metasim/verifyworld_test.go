@@ -21,12 +21,12 @@ func TestVerifyOfAWorld(t *testing.T) {
 	s := newStage(t)
 	s.file("w.sdf", strings.Replace(rolling(), `<plugin filename="dummy"`, `<plugin filename="f" name="gz::sim::systems::LockStep"><plugin filename="metasim" name="metasim::systems::Odometer"/></plugin>
 <plugin filename="dummy"`, 1))
-	e := s.metasim("verify", "w.sdf", "--runners", "1,3", "--iterations", "120", "--json")
+	e := s.metasim("verify", "w.sdf", "--runners", "0,1,3", "--iterations", "120", "--json")
 	require.Zero(t, e.status, e.err)
 	var v worldVerdict
 	require.NoError(t, json.Unmarshal([]byte(e.out), &v))
 	assert.True(t, v.Equal)
-	require.Len(t, v.Runs, 5, "alone, and each number over mem and unix")
+	require.Len(t, v.Runs, 7, "alone, and each number over mem and unix")
 	for _, r := range v.Runs {
 		assert.Equal(t, v.Runs[0].StateHash, r.StateHash)
 		assert.Zero(t, r.DiffersAt)
@@ -37,7 +37,8 @@ func TestVerifyOfAWorld(t *testing.T) {
 	assert.Contains(t, measured.out, "equal: 2 runs, one state after each of 220 steps\n")
 	text := s.metasim("verify", "w.sdf", "--runners", "2", "--iterations", "5", "--transport", "mem")
 	require.Zero(t, text.status, text.err)
-	assert.Contains(t, text.out, "2 secondaries   mem   ")
+	assert.Contains(t, text.out, "alone           in-process ")
+	assert.Contains(t, text.out, "2 secondaries   mem        ")
 	assert.Contains(t, text.out, "equal: 2 runs, one state after each of 5 steps\n")
 	s.file("idle.sdf", strings.NewReplacer("SHAPE", "<box><size>8 8 8</size></box>", "gz::sim::systems::Physics", "metasim::systems::Odometer").Replace(roomy))
 	for _, c := range []struct {
@@ -46,7 +47,7 @@ func TestVerifyOfAWorld(t *testing.T) {
 	}{
 		{[]string{"idle.sdf", "--iterations", "5"}, "idle.sdf:2: the world has no system that moves models here"},
 		{[]string{"w.sdf"}, "nothing says how many steps of the world are compared; use --iterations"},
-		{[]string{"w.sdf", "--iterations", "5", "--runners", "0"}, "--runners has 0; write whole numbers from 1 to 64, as in 1,2,3"},
+		{[]string{"w.sdf", "--iterations", "5", "--runners", "-1"}, "--runners has -1; write whole numbers from 0 to 64, as in 0,1,2,3"},
 		{[]string{"w.sdf", "--iterations", "5", "--transport", "pigeon"}, `--runtimes is "pigeon"`},
 		{[]string{"none.sdf", "--iterations", "5"}, "none.sdf"},
 	} {
