@@ -119,7 +119,7 @@ func (m *meddler) meddle(v *ecm.View, pick func(string) []ecm.Entity, random fun
 			panic(err)
 		}
 	case 13: // a link moves as a model does: shapes are right below it
-		for _, e := range pick(Surface) {
+		for _, e := range pick(Shape) {
 			v.Set(v.Parent(e), Velocity, PairBytes(random(9), random(1)), ecm.OneTime)
 		}
 	case 14:
