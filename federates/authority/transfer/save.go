@@ -46,5 +46,12 @@ func Restore(cfg SimConfig, saved *Saved) *Simserver {
 	return s
 }
 
+// Outdated reports whether an ownership is over that this server is handed and knows nothing of: current is the one that the homeserver had when it was asked, and nobody
+// has granted that this server hands it on. A server that has lost its directory is told so what it had long ago.
+func (s *Simserver) Outdated(entity string, epoch, current Sequence) bool {
+	_, known := s.known[entity]
+	return !known && current.NewerThan(epoch) && !slices.ContainsFunc(s.granted[entity], func(g Message) bool { return g.Epoch == epoch.Next() })
+}
+
 // Epoch returns the newest epoch that it knows of an entity.
 func (s *Simserver) Epoch(entity string) Sequence { return s.known[entity] }

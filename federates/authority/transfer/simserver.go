@@ -233,15 +233,30 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 	case Refusal:
 		return nil, s.refused(from, &m)
 	case Handover:
-		if m.State == nil || m.Owner != s.cfg.Name {
+		switch {
+		case m.State == nil || m.Owner != s.cfg.Name:
 			return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "it has no state, or is for another server"}
+		case m.State.Body != nil && !m.State.Body.Fits():
+			return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, fmt.Sprintf("its body is out of its square, or crosses it in one step: %+v", *m.State.Body)}
+		}
+		if s.cfg.Home == "" && s.held[m.Entity] != nil && m.Epoch.NewerThan(s.known[m.Entity]) {
+			return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, m.Entity + " is here, and was handed to nobody; so nobody can hand it over"}
 		}
 		return s.takeOver(now, &m), nil
 	case Ack:
-		s.sure(func(o *Message) bool { return o.Kind == Handover && o.Entity == m.Entity && o.Epoch == m.Epoch })
-		return nil, nil
+		return nil, s.acknowledged(from, &m)
 	}
 	return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "a simulation server takes questions, answers, grants, refusals and handovers"}
+}
+
+// acknowledged forgets a handover that its recipient has. Another server could have the entity lost.
+func (s *Simserver) acknowledged(from string, m *Message) error {
+	of := func(o *Message) bool { return o.Kind == Handover && o.Entity == m.Entity && o.Epoch == m.Epoch }
+	if slices.ContainsFunc(s.unsure, func(u unsure) bool { return of(&u.out.Message) && u.out.Message.Owner != from }) {
+		return &UnexpectedError{s.cfg.Name, from, m.Kind, "it was handed to another server"}
+	}
+	s.sure(of)
+	return nil
 }
 
 // Reply is what this server, as the master, answers to a Question.
@@ -322,7 +337,7 @@ func (s *Simserver) handOver(now metasim.Time, m *Message) []Envelope {
 	s.Given = append(s.Given, m.Entity)
 	s.known[m.Entity] = m.Epoch
 	o := Message{
-		Kind: Handover, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: m.Owner, Epoch: m.Epoch, State: &state,
+		Kind: Handover, Requester: m.Requester, ID: m.ID, Entity: m.Entity, Owner: m.Owner, Epoch: m.Epoch, State: &state, Proof: m.Proof,
 		Confirm: m.Confirm || s.cfg.Retry > 0, Route: []string{m.Owner},
 	}
 	if s.cfg.Retry == 0 {

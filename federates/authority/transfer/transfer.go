@@ -67,6 +67,7 @@ const (
 	Stale    Reason = "stale"     // the requester knows an older epoch
 	Unknown  Reason = "unknown"   // no homeserver on the way keeps such an entity
 
+	Unproven  Reason = "unproven"   // no homeserver has granted what is handed over
 	NotMaster Reason = "not-master" // who sets a rule is not the master
 	NoRule    Reason = "no-rule"    // it is none of Deny, Ask and Allow
 )
@@ -84,6 +85,7 @@ type Message struct {
 	Reason    Reason   `json:"reason,omitempty"`  // of a Refusal
 	State     *State   `json:"state,omitempty"`   // of a Handover
 	Confirm   bool     `json:"confirm,omitempty"` // of a Handover: it is to be acknowledged
+	Proof     string   `json:"proof,omitempty"`   // of a Grant, and of the Handover that follows: the signature of the homeserver that keeps the entity; empty in a run
 
 	Route []string `json:"route,omitempty"` // who is still to pass it on, and its recipient last; empty: it has arrived
 	Trail []string `json:"trail"`           // who has sent it, first to last: its length is the number of hops
@@ -202,17 +204,23 @@ func (s *State) clone() *State {
 	return &c
 }
 
-// Integrate does the steps of an entity up to an instant, the first at one step. A body at rest is done with all of them at once.
+// Integrate does the steps of an entity up to an instant, the first at one step. However many they are, it takes no time: who hands over a state that is far behind does not
+// keep the next owner from its work.
 func (s *State) Integrate(until, step metasim.Time) {
 	n := uint64(until / step)
-	if s.Body != nil {
-		for ; s.Steps < n && s.Body.Moves(); s.Steps++ {
-			s.Body.step()
-		}
-		s.Steps = max(s.Steps, n)
+	switch {
+	case s.Steps >= n:
 		return
+	case s.Body != nil:
+		s.Body.advance(n - s.Steps)
+	default:
+		factor, sum := uint64(6364136223846793005), uint64(1442695040888963407) // Knuth's linear congruential generator (MMIX)
+		for left := n - s.Steps; left > 0; left >>= 1 {
+			if left&1 == 1 {
+				s.Value = s.Value*factor + sum
+			}
+			factor, sum = factor*factor, (factor+1)*sum // of twice as many steps
+		}
 	}
-	for ; s.Steps < n; s.Steps++ {
-		s.Value = s.Value*6364136223846793005 + 1442695040888963407 // Knuth's linear congruential generator (MMIX)
-	}
+	s.Steps = n
 }

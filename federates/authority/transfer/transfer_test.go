@@ -249,3 +249,30 @@ func TestWrongMessages(t *testing.T) {
 	_, err = sim.Take(0, "ball")
 	require.ErrorContains(t, err, "it has asked, and waits")
 }
+
+// Without a homeserver nobody hands over what is here; and only who is handed an entity acknowledges it: else it would be lost.
+func TestForgedTransfers(t *testing.T) {
+	a := NewSimserver(SimConfig{Name: "a", Step: ms, Retry: 100 * ms})
+	a.Own("ball")
+	handover := Message{Kind: Handover, Entity: "ball", Owner: "a", Epoch: 9, State: &State{}, Confirm: true, Trail: []string{"c"}}
+	_, err := a.Receive(metasim.Instant{}, "c", handover)
+	require.ErrorContains(t, err, "ball is here, and was handed to nobody")
+	require.Zero(t, a.Epoch("ball"))
+	handover.Entity, handover.State = "box", &State{Body: &Body{Side: 9, VX: 10}}
+	_, err = a.Receive(metasim.Instant{}, "c", handover)
+	require.ErrorContains(t, err, "crosses it in one step")
+	require.Equal(t, []string{"ball"}, a.Held())
+
+	_, err = a.Give(0, "ball", "b")
+	require.NoError(t, err)
+	ack := Message{Kind: Ack, Entity: "ball", Epoch: 1, Trail: []string{"c"}}
+	_, err = a.Receive(metasim.Instant{}, "c", ack)
+	require.ErrorContains(t, err, "it was handed to another server")
+	require.Len(t, a.Tick(100*ms), 1, "it says it again")
+	ack.Trail[0] = "b"
+	for range 2 { // it may come twice
+		_, err = a.Receive(metasim.Instant{}, "b", ack)
+		require.NoError(t, err)
+	}
+	require.Empty(t, a.Tick(200*ms))
+}
