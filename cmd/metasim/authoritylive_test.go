@@ -114,11 +114,15 @@ func (w *liveWorld) runHome(name string) {
 
 // ask asks a homeserver as its first account.
 func (w *liveWorld) ask(home, method, path, body string) (status int, answer string) {
+	return w.askAs(liveAdmin, home, method, path, body)
+}
+
+func (w *liveWorld) askAs(token, home, method, path, body string) (status int, answer string) {
 	url, err := os.ReadFile(filepath.Join(w.dir, home+".url"))
 	require.NoError(w, err)
 	r, err := http.NewRequestWithContext(w.Context(), method, strings.TrimSpace(string(url))+path, strings.NewReader(body))
 	require.NoError(w, err)
-	r.Header.Set("Authorization", "Bearer "+liveAdmin)
+	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
 	got, err := w.client.Do(r)
 	require.NoError(w, err)

@@ -108,6 +108,8 @@ def main(url, admin):
 
     call(201, "enterEntity", tokens["boss"], {"id": "ball", "owner": "sim-b"})
     assert call(200, "setOwnership", tokens["sim-a"], {"owner": "sim-a"}, id="ball")[0] == {"owner": "sim-a", "epoch": 1}
+    signers, _ = call(200, "showSigners", tokens["sim-b"], id="ball")
+    assert len(signers["keys"]) == 1, signers
     value, header = call(200, "showOwnership", tokens["sim-b"], id="ball")
     call(304, "showOwnership", tokens["sim-b"], id="ball", headers={"If-None-Match": header["ETag"]})
     call(200, "setRule", tokens["boss"], {"rule": "deny"}, id="ball")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"metasim/federates/authority/seal"
 	"metasim/federates/authority/transfer"
 	"metasim/metasim"
 )
@@ -50,6 +51,10 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	var err error
+	if cfg.key, err = seal.ParsePrivateKey(cfg.Key); err != nil {
+		return nil, &ConfigError{"Key", fmt.Sprintf("is none: %v; remove grants.jwk from the directory, and another key is made", err)}
+	}
 	if cfg.Patience == 0 {
 		cfg.Patience = 30 * second
 	}
@@ -57,6 +62,32 @@ func New(cfg Config) (*Server, error) {
 		cfg.Skew = 300 * second
 	}
 	return &Server{cfg, routes()}, nil
+}
+
+// NewKey makes a key for Config.Key.
+func NewKey() ([]byte, error) {
+	key, err := seal.NewPrivateKey("sig")
+	if err != nil {
+		return nil, err
+	}
+	return key.MarshalJSON()
+}
+
+// Publish returns the commands by which others find the key of this homeserver.
+func (s *Server) Publish(t Tree) ([]Command, error) {
+	c := &call{cfg: &s.cfg, tree: t}
+	path := signersPath + "/" + s.cfg.key.ID
+	if _, found := t.Get(path); found {
+		return nil, nil
+	}
+	text, err := s.cfg.key.PublicKey.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	if _, p := c.store(path, 0, signer{s.cfg.Name, text}); p != nil {
+		return nil, &TreeError{p.detail}
+	}
+	return c.commands, nil
 }
 
 // Handle answers a request. Where it is refused there are no commands.

@@ -10,6 +10,9 @@
 package home
 
 import (
+	"encoding/json"
+
+	"metasim/federates/authority/seal"
 	"metasim/federates/authority/transfer"
 	"metasim/metasim"
 )
@@ -20,6 +23,8 @@ type Config struct {
 	Instance string
 	// Name is that of this homeserver, by which others know it; empty: "home".
 	Name string
+	// Key signs what this homeserver grants, so that an owner proves to the next one that it hands over what it may: a private JWK, as NewKey makes one.
+	Key []byte
 	// Homeservers are the others to which it sends itself. Each has an account here of its name.
 	Homeservers []string
 	// Path are the homeservers on the way to those entities and servers that are not here, the next one first, which is one of Homeservers; empty: there are none.
@@ -28,6 +33,8 @@ type Config struct {
 	Patience metasim.Time
 	// Skew is how far, in ns, the clock of who publishes a key may be from that of the homeserver; 0: 5 min.
 	Skew metasim.Time
+
+	key seal.PrivateKey // Key
 }
 
 // Bounds of what is kept.
@@ -133,6 +140,19 @@ type keptAccount struct {
 	Token string `json:"token"` // SHA-256, in hexadecimal digits: the token itself is kept nowhere
 }
 
+// A signer is the public key of a homeserver.
+type signer struct {
+	Homeserver string          `json:"homeserver"`
+	JWK        json.RawMessage `json:"jwk"`
+}
+
+// signers are the keys by which it is signed who owns an entity, and who does.
+type signers struct {
+	Owner string            `json:"owner"`
+	Epoch transfer.Sequence `json:"epoch"`
+	Keys  []json.RawMessage `json:"keys"`
+}
+
 // A call is one request while it is handled.
 type call struct {
 	*Request
@@ -176,6 +196,7 @@ const (
 	asksPath     = "/asks"
 	retiredPath  = "/retired" // the last epochs of entities that were removed
 	serversPath  = "/servers"
+	signersPath  = "/signers" // the public keys of the homeservers that have worked on this tree
 	mailPath     = "/mail"
 )
 

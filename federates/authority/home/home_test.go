@@ -51,6 +51,9 @@ func (t plainTree) apply(commands []Command) error {
 
 const adminToken = "0123456789abcdef"
 
+// aPrivateKey is of RFC 7515, A.3.
+var aPrivateKey = []byte(strings.Replace(aKey, "{", `{"d":"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI",`, 1))
+
 // A stage is a homeserver, its tree and its clock.
 type stage struct {
 	t      *testing.T
@@ -65,12 +68,18 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	s := &stage{t: t, tree: plainTree{}, now: 1000 * second, tokens: map[string]string{"admin": adminToken}, check: newChecker(t)}
 	var err error
-	s.server, err = New(Config{Instance: "east", Name: "home-a", Homeservers: []string{"home-b"}})
+	s.server, err = New(Config{Instance: "east", Name: "home-a", Key: aPrivateKey, Homeservers: []string{"home-b"}})
 	require.NoError(t, err)
 	commands, made, err := Begin(s.tree, int64(s.now), adminToken)
 	require.NoError(t, err)
 	require.True(t, made)
 	require.NoError(t, s.tree.apply(commands))
+	for range 2 { // it is started again
+		commands, err = s.server.Publish(s.tree)
+		require.NoError(t, err)
+		require.NoError(t, s.tree.apply(commands))
+	}
+	require.Empty(t, commands, "its key is there")
 	return s
 }
 

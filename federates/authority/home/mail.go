@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"metasim/federates/authority/seal"
 	"metasim/federates/authority/transfer"
 )
 
@@ -147,9 +148,28 @@ func (c *call) letters(name string, after uint64, limit int) (all []letter, p *p
 		if n := len(l.Message.Trail); n > 0 {
 			l.Message.Trail[n-1] = c.cfg.Name
 		}
+		if p = c.sign(name, &l.Message); p != nil {
+			return nil, p
+		}
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// sign signs a grant of this homeserver that is delivered to somebody: the old owner, or who passes it on. What others have granted they have signed.
+func (c *call) sign(to string, m *transfer.Message) *problem {
+	if m.Kind != transfer.Grant || len(m.Trail) != 1 {
+		return nil
+	}
+	if n := len(m.Route); n > 0 {
+		to = m.Route[n-1]
+	}
+	signed, err := c.cfg.key.Sign(seal.Grant{Instance: c.cfg.Instance, Entity: m.Entity, Epoch: uint16(m.Epoch), From: to, To: m.Owner})
+	if err != nil {
+		return refuse("internal", "a grant cannot be signed: %v", err)
+	}
+	m.Proof = signed
+	return nil
 }
 
 // removeMail removes what was fetched: a letter and all before it.

@@ -50,6 +50,8 @@ func (c *call) checkTrail(m *transfer.Message) *problem {
 		return refuse("forged-trail", "the message has a trail of %d names and a route of %d; at most %d pass a message on", n, len(m.Route), maxTrail)
 	case !passes && n != 1, passes && n < 2 && saidByServers(m.Kind):
 		return refuse("forged-trail", "%s sends a message whose trail is %q; servers begin a trail, and homeservers that this one knows go on with it", c.account.Name, m.Trail)
+	case !passes && len(m.Route) > 0 && (m.Kind != transfer.Answer || !c.knows(m.Route[0])): // else a server could have others hear from here what only homeservers say
+		return refuse("forged-trail", "%s has a message of kind %q passed on to %q; only the answers of masters are, to homeservers that this one knows", c.account.Name, clip(string(m.Kind)), clip(m.Route[0]))
 	case m.Kind == transfer.Request && m.Requester != m.Trail[0]:
 		return refuse("forged-trail", "the requester is %s, and the trail begins with %s; ask in your own name", clip(m.Requester), m.Trail[0])
 	}

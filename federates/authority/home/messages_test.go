@@ -24,14 +24,14 @@ func (s *stage) account(name string) string {
 func TestNobodyFillsTheTreeWithMail(t *testing.T) {
 	s := newStage(t)
 	a := s.account("sim-a")
-	b := s.account("sim-b")
+	b := s.account("home-b")
 	out, _ := s.do(Request{Method: "PUT", Path: "/v1/servers/sim-a", Token: a, Body: []byte(`{"url":"quic://x:1","jwk":` + aKey + `}`)})
 	require.Equal(t, 200, out.Status)
 	say := func(id int) Response {
-		text, err := json.Marshal(transfer.Message{Kind: transfer.Ack, Requester: "sim-b", ID: uint64(id), Entity: "ball", Route: []string{"sim-a"}, Trail: []string{"sim-b"}})
+		text, err := json.Marshal(transfer.Message{Kind: transfer.Ack, Requester: "sim-b", ID: uint64(id), Entity: "ball", Route: []string{"sim-a"}, Trail: []string{"sim-b", "home-b"}})
 		require.NoError(t, err)
 		out, audit := s.do(Request{Method: "POST", Path: "/v1/messages", Token: b, Body: text})
-		require.Equal(t, &Heard{transfer.Ack, "sim-b", uint64(id), "ball", "", 1, []string{"sim-a"}, nil}, audit.Message)
+		require.Equal(t, &Heard{transfer.Ack, "sim-b", uint64(id), "ball", "", 2, []string{"sim-a"}, nil}, audit.Message)
 		return out
 	}
 	for id := range maxMail {
@@ -60,10 +60,10 @@ func (s *stage) mail(token string) ([]letter, Response) {
 func TestRequestsArePassedOn(t *testing.T) {
 	s := newStage(t)
 	var err error
-	s.server, err = New(Config{Instance: "east", Name: "home-a", Homeservers: []string{"hop", "home-z"}, Path: []string{"hop", "home-b"}})
+	s.server, err = New(Config{Instance: "east", Name: "home-a", Key: aPrivateKey, Homeservers: []string{"hop", "home-z"}, Path: []string{"hop", "home-b"}})
 	require.NoError(t, err)
 	a, hop := s.account("sim-a"), s.account("hop")
-	for _, path := range []string{"/v1/servers/sim-b", "/v1/entities/ball", "/v1/entities/ball/ownership", "/v1/entities/ball/mastership", "/v1/entities/ball/rule"} {
+	for _, path := range []string{"/v1/servers/sim-b", "/v1/entities/ball", "/v1/entities/ball/ownership", "/v1/entities/ball/mastership", "/v1/entities/ball/rule", "/v1/entities/ball/signers"} {
 		out, commands, _ := s.server.Handle(s.tree, s.now, Request{Method: "GET", Path: path, Token: a})
 		require.Empty(t, commands)
 		require.Equal(t, &Forward{"hop", []string{"sim-a", "home-a"}, []string{"home-b"}}, out.Forward)

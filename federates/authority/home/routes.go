@@ -44,6 +44,8 @@ func routes() []route {
 		{method: "GET", path: idPath + "/ownership", id: "showOwnership", summary: "Who owns an entity", status: 200, answer: "Ownership", problems: readProblems, handle: showOwnership},
 		{method: "PUT", path: idPath + "/ownership", id: "setOwnership", summary: "Ask for another owner: itself, or, if it is the owner, whomever", body: "OwnershipWish", status: 200, answer: "Ownership",
 			problems: []string{"unknown-entity", "unknown-account", "precondition-failed", "denied", "not-owner", "owned", "stale", "too-many-pending", "unknown-server", "mailbox-full"}, handle: setOwnership},
+		{method: "GET", path: idPath + "/signers", id: "showSigners", summary: "The keys by which it is signed who owns an entity, as a JWK Set (RFC 7517), and who does", status: 200, answer: "Signers",
+			problems: readProblems, handle: showSigners},
 		{method: "GET", path: asksBase, id: "listRequests", summary: "What the master of an entity was asked", status: 200, answer: "RequestList", problems: []string{"unknown-entity"}, handle: listAsks},
 		{method: "GET", path: asksBase + "/{number}", id: "showRequest", summary: "What came of a request", status: 200, answer: "Request", problems: []string{"unknown-request"}, handle: showAsk},
 		{method: "PUT", path: asksBase + "/{number}", id: "answerRequest", summary: "Say yes or no to a request; the master does", body: "Answer", status: 200, answer: "Request",

@@ -37,6 +37,7 @@ func schemas() object {
 			is("status", object{"enum": []string{pending, granted, refused}}), may("reason", text)),
 		"RequestList": structure(is("items", object{"type": "array", "items": ref("Request")})),
 		"Server":      structure(is("name", name), is("url", text), is("kid", text), is("jwk", jwk), is("since_ns", whole)),
+		"Signers":     structure(is("owner", name), is("epoch", epoch), is("keys", object{"type": "array", "items": jwk})),
 		"ServerWish":  structure(is("url", text), is("jwk", jwk)),
 		"Message":     messageSchema(),
 		"Mail":        structure(is("items", object{"type": "array", "items": structure(is("number", whole), is("message", ref("Message")))})),
@@ -56,7 +57,7 @@ func messageSchema() object {
 	kinds := []transfer.Kind{transfer.Request, transfer.Question, transfer.Answer, transfer.Grant, transfer.Refusal, transfer.Handover, transfer.Ack, transfer.SetRule}
 	return structure(member{"kind", object{"enum": kinds}, false}, member{"requester", text, false}, member{"id", whole, false}, member{"entity", text, false},
 		member{"owner", text, true}, member{"epoch", object{"type": "integer", "minimum": 0, "maximum": 65535}, false}, member{"rule", text, true}, member{"yes", yes, true},
-		member{"reason", text, true}, member{"state", object{"type": "object"}, true}, member{"confirm", yes, true}, member{"route", names, true}, member{"trail", names, false}, member{"sent", times, true})
+		member{"reason", text, true}, member{"state", object{"type": "object"}, true}, member{"confirm", yes, true}, member{"proof", text, true}, member{"route", names, true}, member{"trail", names, false}, member{"sent", times, true})
 }
 
 func ref(name string) object { return object{"$ref": "#/components/schemas/" + name} }

@@ -130,7 +130,7 @@ func newServer(cfg config) (*server, error) {
 	}, nil
 }
 
-// Begin makes the first account if there is none, with this token, or gives it this token. Without a token it draws one where there is no account, and
+// Begin publishes the key of the homeserver, and makes the first account if there is none, with this token, or gives it this token. Without a token it draws one where there is no account, and
 // returns it: it is kept nowhere.
 func (s *server) Begin(ctx context.Context, token string) (drawn string, err error) {
 	fresh := s.cfg.Draw()
@@ -138,6 +138,13 @@ func (s *server) Begin(ctx context.Context, token string) (drawn string, err err
 	_, err = s.cfg.Store.Transact(ctx, func(tx *tree.Tx) error {
 		v, given := &view{tx: tx}, token
 		drawn = ""
+		published, err := s.home.Publish(v)
+		if err = errors.Join(err, v.err); err == nil {
+			err = v.apply(published)
+		}
+		if err != nil {
+			return err
+		}
 		if given == "" {
 			if _, there := v.Get(home.AdminPath); there || v.err != nil {
 				return v.err
@@ -151,7 +158,7 @@ func (s *server) Begin(ctx context.Context, token string) (drawn string, err err
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("the first account cannot be made: %w", err)
+		return "", fmt.Errorf("the key of the homeserver cannot be published, or the first account not be made: %w", err)
 	}
 	return drawn, nil
 }

@@ -79,6 +79,8 @@ func newStage(t *testing.T, change func(*config)) *stage {
 		},
 	}
 	change(&cfg)
+	cfg.Home.Key, err = openKey(filepath.Join(t.TempDir(), keyFile))
+	require.NoError(t, err)
 	s.server, err = newServer(cfg)
 	require.NoError(t, err)
 	token, err := s.Begin(t.Context(), adminToken)

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -63,6 +64,7 @@ const (
 	treeFile  = "tree.db"
 	auditFile = "audit.log"
 	lockFile  = "lock"
+	keyFile   = "grants.jwk"
 )
 
 // A BusyError: another homeserver works on the directory.
@@ -112,6 +114,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, filelock.Close(lock)) }()
+	if o.Home.Key, err = openKey(filepath.Join(o.Dir, keyFile)); err != nil {
+		return err
+	}
 	audit, err := openAudit(filepath.Join(o.Dir, auditFile), o.AuditBytes, o.AuditKeep)
 	if err != nil {
 		return err
@@ -161,6 +166,20 @@ func takeDir(dir string) (*os.File, error) {
 		return nil, errors.Join(err, filelock.Close(f))
 	}
 	return f, nil
+}
+
+// openKey reads the key by which the homeserver signs what it grants, or makes one.
+func openKey(name string) (key []byte, err error) {
+	key, err = os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if key, err = home.NewKey(); err == nil {
+			err = os.WriteFile(name, key, 0o600)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the key of the homeserver: %w", err)
+	}
+	return key, nil
 }
 
 // open opens the store.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"metasim/federates/authority/homeclient"
@@ -38,7 +39,7 @@ func newHomeLink(cfg *Config, url string, own []string) (*homeLink, error) {
 	}
 	return &homeLink{
 		cfg: cfg.Home, self: cfg.Name, url: url, own: own, key: key, client: client, fetched: make(chan batch), entered: make(chan entered), trouble: make(chan string, 16),
-		says: make(chan transfer.Message, mailWaits), known: map[string]entry{}, openings: map[string]*opening{},
+		says: make(chan transfer.Message, mailWaits), known: map[string]entry{}, openings: map[string]*opening{}, trusted: map[string]trusted{},
 	}, nil
 }
 
@@ -211,9 +212,6 @@ func (h *homeLink) sendAll(ctx context.Context) {
 	}
 }
 
-// freshFor is how long what the homeserver has said of a server is not asked again because of a key that is not known.
-const freshFor = 100 * time.Millisecond
-
 // find returns where another server is, and its key. fresh: the homeserver is asked, unless it has just said so.
 func (h *homeLink) find(ctx context.Context, name string, fresh bool) (entry, error) {
 	h.mu.Lock()
@@ -226,7 +224,7 @@ func (h *homeLink) find(ctx context.Context, name string, fresh bool) (entry, er
 		URL string          `json:"url"`
 		JWK json.RawMessage `json:"jwk"`
 	}
-	if _, err := h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/servers/" + name}, nil, &got); err != nil {
+	if _, err := h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/servers/" + url.PathEscape(name)}, nil, &got); err != nil {
 		return entry{}, fmt.Errorf("where %s is: %w", name, err)
 	}
 	key, err := seal.ParsePublicKey(got.JWK)

@@ -158,8 +158,11 @@ type parcel struct {
 	from   string
 	text   []byte
 	sealed bool
-	caller *quic.Caller // over whose connection it came
-	err    error        // why it is not taken
+	says   transfer.Message  // sealed: what text says
+	epoch  transfer.Sequence // sealed: of the entity, when the homeserver was asked
+	doubt  error             // sealed: why it is not proven
+	caller *quic.Caller      // over whose connection it came
+	err    error             // why it is not taken
 }
 
 // Run runs a server until ctx ends. Commands are carried out in order; tell is called with each event, on this goroutine.
@@ -197,6 +200,16 @@ type entry struct {
 	at  time.Time // when it said so
 }
 
+// A trusted is what the homeserver has said of an entity: who signs its owners.
+type trusted struct {
+	keys  map[string]seal.PublicKey
+	epoch transfer.Sequence
+	at    time.Time
+}
+
+// freshFor is how long what the homeserver has said of a server is not asked again because of a key that is not known, and for how long who has handed over what it could not prove has it not asked.
+const freshFor = 100 * time.Millisecond
+
 // A letter that waits at the homeserver.
 type waiting struct {
 	Number  uint64           `json:"number"`
@@ -231,7 +244,8 @@ type homeLink struct {
 	mu       sync.Mutex // what follows
 	known    map[string]entry
 	openings map[string]*opening
-	last     string // the trouble that was told last
+	trusted  map[string]trusted // by entity
+	last     string             // the trouble that was told last
 }
 
 // A mailer sends to one server. What it cannot send it drops: the machine says it again.
@@ -241,12 +255,15 @@ type mailer struct {
 	at     string // a URL or a file with it; empty: the homeserver knows it
 	waits  chan letter
 	link   sealing
+
+	dialled entry // where the connection goes
 }
 
 // A letter is what one server sends to another.
 type letter struct {
 	text     []byte
 	datagram bool // it may be lost
+	again    bool // it was said before, and not acknowledged
 }
 
 const (
@@ -266,6 +283,8 @@ type opening struct {
 	mu     sync.Mutex
 	from   entry
 	opener *seal.Opener
+
+	doubted time.Time // when it last handed over what it could not prove
 }
 
 // A World is what a server does with balls that it moves in a square, together with others: package shard, as in a run. What the servers say to each other of

@@ -112,10 +112,40 @@ func TestWrongMessagesAreTold(t *testing.T) {
 	}
 }
 
-// A homeStub answers as a homeserver does who knows the servers a and b: package homeserver is for programs.
+// A homeStub answers as a homeserver does who knows the servers a and b, and all entities: package homeserver is for programs.
 type homeStub struct {
+	t  *testing.T
 	mu sync.Mutex
 	is map[string]json.RawMessage // by server: where it is, and its key
+
+	key   seal.PrivateKey // by which it signs grants
+	down  bool
+	asked int // how often, for who signs grants
+}
+
+// proof is the grant by which from hands an entity over to a.
+func (h *homeStub) proof(entity string, epoch transfer.Sequence, from string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	signed, err := h.key.Sign(seal.Grant{Instance: "east", Entity: entity, Epoch: uint16(epoch), From: from, To: "a"})
+	require.NoError(h.t, err)
+	return signed
+}
+
+// renew gives it another key.
+func (h *homeStub) renew() {
+	key, err := seal.NewPrivateKey("sig")
+	require.NoError(h.t, err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.key = key
+}
+
+func (h *homeStub) set(down bool) (asked int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.down = down
+	return h.asked
 }
 
 func (h *homeStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,6 +153,14 @@ func (h *homeStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.mu.Unlock()
 	name := strings.TrimPrefix(r.URL.Path, "/v1/servers/")
 	switch {
+	case strings.HasSuffix(r.URL.Path, "/signers"):
+		h.asked++
+		jwk, err := h.key.PublicKey.MarshalJSON()
+		if err != nil || h.down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte(`{"owner":"x","epoch":1,"keys":[` + string(jwk) + `]}`)) // likewise
 	case r.URL.Path == "/v1/mail":
 		_, _ = w.Write([]byte(`{"items":[]}`)) // who asked may have gone
 	case r.Method == http.MethodPut:
@@ -137,10 +175,11 @@ func (h *homeStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // hostAtHome runs the server a, whose homeserver knows the server b by that key, and returns it with its own.
-func hostAtHome(t *testing.T, b seal.PublicKey) (a *hosted, key seal.PublicKey) {
+func hostAtHome(t *testing.T, b seal.PublicKey) (a *hosted, key seal.PublicKey, stub *homeStub) {
 	jwk, err := b.MarshalJSON()
 	require.NoError(t, err)
-	stub := &homeStub{is: map[string]json.RawMessage{"b": json.RawMessage(`{"url":"quic://127.0.0.1:1","jwk":` + string(jwk) + `}`)}}
+	stub = &homeStub{t: t, is: map[string]json.RawMessage{"b": json.RawMessage(`{"url":"quic://127.0.0.1:1","jwk":` + string(jwk) + `}`)}}
+	stub.renew()
 	home := httptest.NewServer(stub)
 	t.Cleanup(home.Close)
 	a = host(t, Config{Name: "a", Home: &Home{Name: "home", At: home.URL, Token: "x", Instance: "east"}})
@@ -153,7 +192,7 @@ func hostAtHome(t *testing.T, b seal.PublicKey) (a *hosted, key seal.PublicKey) 
 	key, err = seal.ParsePublicKey(is.JWK)
 	require.NoError(t, err)
 	key.Owner = "a"
-	return a, key
+	return a, key, stub
 }
 
 // A message that is sealed for another link, comes twice or too early, or is not sealed, is refused with a reason of its own, and changes nothing. Who has a key of its own takes nothing with it that
@@ -163,7 +202,7 @@ func TestSealedMessagesAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	other, err := seal.NewPrivateKey("")
 	require.NoError(t, err)
-	a, to := hostAtHome(t, own.PublicKey)
+	a, to, stub := hostAtHome(t, own.PublicKey)
 	link := seal.Link{Instance: "east", Sender: "b", Recipient: "a", Channel: transferChannel}
 	number := 0
 	sealed := func(l seal.Link, with seal.PrivateKey, ahead time.Duration, m transfer.Message) []byte {
@@ -178,7 +217,9 @@ func TestSealedMessagesAreChecked(t *testing.T) {
 		return pack("b", last...)
 	}
 	b := a.dial()
-	good := sealed(link, own, 0, handover("ball", 1))
+	proven := handover("ball", 1)
+	proven.Proof = stub.proof("ball", 1, "b")
+	good := sealed(link, own, 0, proven)
 	require.NoError(t, b.Send(t.Context(), good))
 	require.True(t, a.until(0, func(e Event) bool { return e.Event == "heard" && e.Entity == "ball" }).Heard.Sealed)
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"metasim/federates/authority/seal"
+	"metasim/federates/authority/transfer"
 	"metasim/metasim"
 )
 
@@ -54,22 +55,26 @@ func (h *homeLink) open(ctx context.Context, b []byte) []parcel {
 		p.err = &UnsealedError{from}
 		return []parcel{p}
 	}
-	all, err := h.openSealed(ctx, from, text)
+	o := h.opening(from)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all, err := h.openSealed(ctx, o, from, text)
 	if err != nil {
 		p.err = err
 		return []parcel{p}
 	}
 	var out []parcel
 	for _, m := range all {
-		out = append(out, parcel{from: from, text: m.Payload, sealed: true})
+		p := parcel{from: from, sealed: true}
+		if p.says, p.err = transfer.Decode(m.Payload); p.err == nil {
+			p.epoch, p.doubt = h.prove(ctx, o, from, &p.says)
+		}
+		out = append(out, p)
 	}
 	return out
 }
 
-func (h *homeLink) openSealed(ctx context.Context, from string, text []byte) ([]seal.Message, error) {
-	o := h.opening(from)
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (h *homeLink) openSealed(ctx context.Context, o *opening, from string, text []byte) ([]seal.Message, error) {
 	for again := false; ; again = true {
 		if o.opener == nil || again {
 			e, err := h.find(ctx, from, again)

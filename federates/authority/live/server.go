@@ -62,6 +62,7 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 	for {
 		var out []transfer.Envelope
 		var fetched *batch
+		again := false
 		select {
 		case <-ctx.Done():
 			return <-ended
@@ -84,7 +85,7 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 			}
 			out = s.command(c)
 		case <-timer.C:
-			out = s.sim.Tick(s.now().Time)
+			out, again = s.sim.Tick(s.now().Time), true
 		}
 		now := s.now().Time
 		ticks := now >= s.world.wake()
@@ -100,7 +101,7 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 		}
 		s.report()
 		for _, e := range append(out, asked...) {
-			s.send(ctx, &e)
+			s.send(ctx, &e, again)
 		}
 		for _, p := range packets {
 			s.sendPacket(ctx, p)
@@ -132,7 +133,7 @@ func (s *server) tellOthers() {
 	s.told = time.Now()
 	for _, b := range sightings(s.tells()) {
 		for _, to := range s.out {
-			to.post(letter{b, true})
+			to.post(letter{text: b, datagram: true})
 		}
 	}
 }
@@ -141,6 +142,8 @@ func (s *server) receive(ctx context.Context, p parcel) (out []transfer.Envelope
 	err := p.err
 	switch {
 	case err != nil:
+	case p.sealed:
+		return s.hear(p)
 	case len(p.text) > 0 && p.text[0] == sightsDatagram:
 		var all []told
 		all, err = readSightings(p.from, p.text)
@@ -152,9 +155,8 @@ func (s *server) receive(ctx context.Context, p parcel) (out []transfer.Envelope
 	case len(p.text) > 0 && p.text[0] == pieceDatagram:
 		err = s.world.receive(p.from, p.text[1:])
 	default:
-		var m transfer.Message
-		if m, err = transfer.Decode(p.text); err == nil {
-			return s.hear(p.from, &m, p.sealed)
+		if p.says, err = transfer.Decode(p.text); err == nil {
+			return s.hear(p)
 		}
 	}
 	if err != nil {
@@ -174,12 +176,21 @@ func (e *LateError) Error() string {
 }
 
 // hear takes a transfer message, and says who asks for what in it, and what is wrong with it.
-func (s *server) hear(from string, m *transfer.Message, sealed bool) (out []transfer.Envelope) {
+func (s *server) hear(p parcel) (out []transfer.Envelope) {
+	from, m, sealed := p.from, &p.says, p.sealed
 	received := time.Now().UnixNano()
 	sent, err := m.TakeTimes(from)
 	known, late := s.sim.Epoch(m.Entity), s.sim.Late
+	var reason transfer.Reason
+	if sealed && m.Kind == transfer.Handover && p.doubt == nil && s.sim.Outdated(m.Entity, m.Epoch, p.epoch) {
+		p.doubt = &UnprovenError{from, m.Entity, m.Epoch, errOutdated}
+	}
 	switch {
 	case err != nil:
+	case p.doubt != nil:
+		err, reason = p.doubt, transfer.Unproven
+	case s.home != nil && !sealed && (m.Kind == transfer.Handover || m.Kind == transfer.Ack):
+		err = &transfer.UnexpectedError{Server: s.cfg.Name, From: from, Kind: m.Kind, Why: "only simulation servers say so, and seal it"}
 	// What a homeserver says waits in the mail, and nobody seals it.
 	case (s.home == nil || sealed) && m.Kind != transfer.Handover && m.Kind != transfer.Ack:
 		err = &transfer.UnexpectedError{Server: s.cfg.Name, From: from, Kind: m.Kind, Why: "only its homeserver says so"}
@@ -192,7 +203,7 @@ func (s *server) hear(from string, m *transfer.Message, sealed bool) (out []tran
 	}
 	heard := &Heard{from, m.Kind, m.Requester, m.ID, m.Owner, m.Trail, len(m.Trail), sealed, sent, transfer.Latencies(sent, received)}
 	if err != nil {
-		s.tell(Event{Event: event, Entity: m.Entity, Epoch: m.Epoch, Heard: heard, From: from, Error: err.Error()})
+		s.tell(Event{Event: event, Entity: m.Entity, Epoch: m.Epoch, Heard: heard, From: from, Reason: reason, Error: err.Error()})
 		return out
 	}
 	s.tell(Event{Event: "heard", Entity: m.Entity, Epoch: m.Epoch, Heard: heard})
@@ -208,7 +219,7 @@ func (s *server) hear(from string, m *transfer.Message, sealed bool) (out []tran
 // read takes what the homeserver had for this server.
 func (s *server) read(b batch) (out []transfer.Envelope) {
 	for i := range b.letters {
-		out = append(out, s.hear(s.cfg.Home.Name, &b.letters[i].Message, false)...)
+		out = append(out, s.hear(parcel{from: s.cfg.Home.Name, says: b.letters[i].Message})...)
 	}
 	return out
 }
@@ -269,7 +280,7 @@ func (s *server) report() {
 	s.effects, s.given, s.refused = len(s.sim.Effects), len(s.sim.Given), len(s.sim.Refusals)
 }
 
-func (s *server) send(ctx context.Context, e *transfer.Envelope) {
+func (s *server) send(ctx context.Context, e *transfer.Envelope, again bool) {
 	e.Message.Sent = []int64{time.Now().UnixNano()} // this server begins each trail that it appears in
 	if s.home != nil && e.To == s.cfg.Home.Name {
 		s.home.say(e.Message)
@@ -283,7 +294,7 @@ func (s *server) send(ctx context.Context, e *transfer.Envelope) {
 	case to == nil:
 		s.tell(Event{Event: "wrong", Entity: e.Message.Entity, Error: e.To + " is no peer; name it with where it is"})
 	default:
-		to.post(letter{text, false})
+		to.post(letter{text: text, again: again})
 	}
 }
 
@@ -309,6 +320,6 @@ func (s *server) sendPacket(ctx context.Context, p shard.Packet) {
 		s.tell(Event{Event: "wrong", Error: err.Error()})
 	}
 	for _, b := range all {
-		to.post(letter{append([]byte{pieceDatagram}, b...), true})
+		to.post(letter{text: append([]byte{pieceDatagram}, b...), datagram: true})
 	}
 }

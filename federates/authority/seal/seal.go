@@ -57,6 +57,7 @@ const (
 	Replayed       Reason = "replayed"
 	Reordered      Reason = "reordered"   // it comes after one that was sealed later
 	FromFuture     Reason = "from future" // sealed later than it is, beyond the skew of clocks
+	WrongGrant     Reason = "wrong grant" // it grants something else
 	PrivateKeyText Reason = "private key" // a private key, where a public one is wanted
 )
 
