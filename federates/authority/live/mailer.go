@@ -36,6 +36,10 @@ func (m *mailer) run(ctx context.Context) {
 			}
 			return
 		case l := <-m.waits:
+			if p != nil && l.again && m.moved(ctx) {
+				_ = p.Close() // nobody is there any more
+				p = nil
+			}
 			if p == nil && time.Since(refused) > dialTime/10 {
 				var err error
 				if p, err = m.dial(ctx); err != nil {
@@ -106,27 +110,42 @@ func (m *mailer) send(ctx context.Context, p *quic.Post, all []letter) error {
 	return nil
 }
 
-// dial connects to a server.
-func (m *mailer) dial(ctx context.Context) (*quic.Post, error) {
+// find says where a server is, and its key.
+func (m *mailer) find(ctx context.Context) (e entry, err error) {
+	if m.server.home != nil {
+		if e, err = m.server.home.find(ctx, m.to, true); err != nil {
+			return e, err
+		}
+	}
+	if m.at != "" {
+		e.url = m.at
+	}
+	if !strings.Contains(e.url, "://") {
+		text, err := os.ReadFile(e.url)
+		if err != nil {
+			return e, fmt.Errorf("%w; start %s with this --ready-file, or write where it is", err, m.to)
+		}
+		e.url = strings.TrimSpace(string(text))
+	}
+	return e, nil
+}
+
+// moved reports whether a server was started again since this one has connected to it: it has another address, or another key. What was not acknowledged asks for that, as a
+// connection is broken only after a silence that a busy machine may have, too.
+func (m *mailer) moved(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	url := m.at
-	if m.server.home != nil {
-		e, err := m.server.home.find(ctx, m.to, true)
-		if err != nil {
-			return nil, err
-		}
-		m.link.to = e
-		if url == "" {
-			url = e.url
-		}
+	e, err := m.find(ctx)
+	return err == nil && (e.url != m.dialled.url || e.key.ID != m.dialled.key.ID)
+}
+
+// dial connects to a server.
+func (m *mailer) dial(ctx context.Context) (p *quic.Post, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	if m.dialled, err = m.find(ctx); err != nil {
+		return nil, err
 	}
-	if !strings.Contains(url, "://") {
-		text, err := os.ReadFile(url)
-		if err != nil {
-			return nil, fmt.Errorf("%w; start %s with this --ready-file, or write where it is", err, m.to)
-		}
-		url = strings.TrimSpace(string(text))
-	}
-	return quic.DialPost(ctx, url, m.server.cfg.Token)
+	m.link.to = m.dialled
+	return quic.DialPost(ctx, m.dialled.url, m.server.cfg.Token)
 }
