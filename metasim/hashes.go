@@ -24,6 +24,9 @@ type Hashing struct {
 // Size is how many bytes it has the longest part of.
 func (h *Hashing) Size() int { return len(h.message.Payload) }
 
+// Sent reports whether it is a send.
+func (h *Hashing) Sent() bool { return h.sent }
+
 // hashes are what the digests of a run are computed from.
 type hashes struct {
 	names   []string

@@ -124,11 +124,11 @@ func (l *Ledger) hash(h Hashing) {
 	}
 }
 
-// HashLater lets later say what is hashed later: it returns true for what it will give to Hash, in this order, and false where all before is hashed. Before a
+// HashLater lets later say what is hashed later: it returns true for what it will give to Hash, in this order, and false where all before is hashed, of sends or of the rest. Before a
 // digest is asked for all must be.
 func (l *Ledger) HashLater(later func(Hashing) bool) { l.later = later }
 
-// Hash does what later has taken. Any goroutine may call it, one at a time, also during Observe.
+// Hash does what later has taken. Any goroutine may call it, also during Observe: one at a time for sends, and one at a time for the rest.
 func (l *Ledger) Hash(h Hashing) { l.hashes.add(&h) }
 
 // Account returns what is known of one client so far.

@@ -40,14 +40,15 @@ func TestHashingBesideTheTurn(t *testing.T) {
 				l.Observe(&metasim.Advance{Client: to, Report: metasim.Report{Now: at, Acked: acked[to]}}, nil)
 			}
 			if draw.IntN(8) == 0 {
-				h.wait()
+				h.sends.wait()
 				require.Equal(t, plain.SendsOf(1), ledger.SendsOf(1))
 			}
 		}
-		h.wait()
+		h.sends.wait()
+		h.deliveries.wait()
 		require.Equal(t, plain.Digest(), ledger.Digest(), spawns)
 		require.Equal(t, plain.SendsDigest(), ledger.SendsDigest(), spawns)
-		require.Zero(t, h.bytes)
+		require.Zero(t, h.sends.bytes+h.deliveries.bytes)
 		tasks.Wait()
 	}
 }
@@ -62,18 +63,18 @@ func TestHashingIsBounded(t *testing.T) {
 			ledger.Observe(&metasim.Send{Channel: "C", Payload: make([]byte, leastBeside)}, nil)
 		}
 		send()
-		h.bytes += mostBeside
+		h.sends.bytes += mostBeside
 		sent := false
 		go func() { send(); sent = true }()
 		synctest.Wait()
 		require.False(t, sent)
-		h.bytes -= mostBeside
+		h.sends.bytes -= mostBeside
 		run()
 		synctest.Wait()
 		require.True(t, sent)
 		run() // the second was too late for the first goroutine
-		h.wait()
-		require.Zero(t, h.bytes)
+		h.sends.wait()
+		require.Zero(t, h.sends.bytes)
 		require.NotEqual(t, metasim.NewLedger([]string{"a"}).SendsOf(0), ledger.SendsOf(0))
 	})
 }

@@ -149,7 +149,7 @@ func (s *Server) keep() {
 		return
 	}
 	s.observeAll()
-	s.hashing.wait()
+	s.hashing.sends.wait()
 	if s.config.Checkpoints.Keep(id, &session.Saved{Checkpoint: *saved, Sent: s.ledger.Account(id).Sent, Sends: s.ledger.SendsOf(id)}) {
 		a.checkpoints++
 	}
