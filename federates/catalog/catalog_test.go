@@ -166,3 +166,24 @@ func TestPortsFollowTheParameters(t *testing.T) {
 		assert.Equal(t, c.want, got.Ports, c.model)
 	}
 }
+
+// An order is of understudies: who writes one for another node hears that it counts for nothing.
+func TestAnOrderOfWhoIsNoUnderstudy(t *testing.T) {
+	for _, c := range []struct {
+		with map[string]any
+		want string
+	}{
+		{map[string]any{"order": 3}, "order: is 3, and counts for nothing, as the role is follower; write role: understudy, or leave order out"},
+		{map[string]any{"role": "controller", "order": -1}, "order: is -1, and counts for nothing, as the role is controller; write role: understudy, or leave order out"},
+		{map[string]any{"role": "understudy", "order": 3}, ""},
+		{map[string]any{"role": "controller", "order": 0}, ""},
+	} {
+		in, err := Make("render-node", c.with, Env{})
+		require.NoError(t, err)
+		told := ""
+		for _, d := range in.Doubts {
+			told += d.Param + ": " + d.Wrong + "; " + d.Remedy
+		}
+		assert.Equal(t, c.want, told)
+	}
+}

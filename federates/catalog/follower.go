@@ -73,6 +73,10 @@ func refineRenderNode(in *Instance) error {
 			return ParamErrors{{Model: "render-node", Param: "world", Wrong: "is written, and parts too", Remedy: "write one of them: a node shows a world, or the scene of the demo"}}
 		}
 	}
+	if order := Get[int64](in, "order"); order != 0 && role != "understudy" {
+		in.Doubts = append(in.Doubts, &ParamError{Model: "render-node", Param: "order", Wrong: fmt.Sprintf("is %d, and counts for nothing, as the role is %s", order, role),
+			Remedy: "write role: understudy, or leave order out"})
+	}
 	orders, replies, data := FollowerChannels(Get[string](in, "director"))
 	obey(in)
 	in.Ports.Publications = append(in.Ports.Publications, replies)
