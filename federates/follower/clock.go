@@ -102,7 +102,10 @@ func hear(d *frames.Director, messages []client.Message, replies, commands strin
 	for _, m := range messages {
 		switch {
 		case m.Channel == replies:
-			err = d.Reply(m.From, m.Payload)
+			peer := new(PeerError)
+			if err = d.Reply(m.From, m.Payload); errors.As(err, &peer) && d.Charge(peer) {
+				err = nil
+			}
 		case m.Channel == commands:
 			err = command(d, m)
 		default:

@@ -101,6 +101,16 @@ func (d *Director) back(m *member, done Frame) error {
 	return nil
 }
 
+// Charge fails who has sent a reply that makes no sense, as a node's charge does. It reports false before the first frame: a cluster does not begin without a node that is
+// meant to be there.
+func (d *Director) Charge(e *PeerError) bool {
+	if d.stage == gathering {
+		return false
+	}
+	d.charges = append(d.charges, charge{peer: e.Peer, why: e.Error()})
+	return true
+}
+
 // Tick does what is to be done at time now, and returns the messages for all nodes, to be published in their order.
 func (d *Director) Tick(now metasim.Time) ([][]byte, error) {
 	if d.stage == gathering {

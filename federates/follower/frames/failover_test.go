@@ -155,6 +155,7 @@ func TestGathering(t *testing.T) {
 		for name, role := range c.roles {
 			require.NoError(t, d.Reply(name, (&hello{role: role}).encode()))
 		}
+		assert.False(t, d.Charge(&PeerError{Peer: "b"}), "who may be meant to take part")
 		_, err := d.Tick(0)
 		if err == nil {
 			_, err = d.Tick(d.Wake())
