@@ -13,7 +13,7 @@ var systemMutants = []mutant{
 		"poll.Want, poll.Messages = c.goal.want, c.goal.messages", "poll.Want, poll.Messages = c.goal.want, false"),
 	one("a client does not know the end", "../wire/session/advance.go", "return c.granted == c.until", "return false"),
 	one("what is due at the instant itself comes later", "../wire/session/advance.go",
-		"!i.Before(c.due()) {", "c.due().Before(i) {"),
+		"!i.Before(all[n].Due) {", "all[n].Due.Before(i) {"),
 	one("what was handled is not counted", "../wire/session/advance.go", "	c.handled++\n", ""),
 	one("a message is no cause to send", "../wire/session/advance.go",
 		"c.reported.cause = metasim.Earlier(c.reported.cause, m.Due)", "_ = m"),
