@@ -229,7 +229,7 @@ func (f *full) Full() (bool, error) { return f.is.Load(), nil }
 func (f *full) Notify(func())       {}
 func (f *full) Flush()              {}
 
-// Little is taken beyond what fills an observer: large payloads do not wait in numbers.
+// An observer that is full gets little more, even if payloads are large.
 func TestFewBytesBeyondFull(t *testing.T) {
 	names := strings.Fields("a b c d e f g h i j")
 	c := config(names...)

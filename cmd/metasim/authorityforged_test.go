@@ -113,8 +113,8 @@ func (r *rogue) gives(entity string, to *homedServer) transfer.Message {
 	return got
 }
 
-// Who has an account and the token of the world takes no entity with it, and gives none to others: each handover is proven by a grant that the homeserver of the entity has signed, and no server
-// has a homeserver say what only homeservers say. Each try is in the events of who it was tried at, or in an audit log. What is granted arrives.
+// An account and the token of the world are not enough to take an entity, or to give one away. Each handover needs a grant that the homeserver of the entity has signed, and no server
+// can make a homeserver pass on a grant. Each try is in the events of the server that refused it, or in an audit log. A handover that is granted arrives.
 func TestForgedHandovers(t *testing.T) {
 	w := newLiveWorld(t, 3, "home-a", "home-b")
 	a, b := w.sims[0], w.sims[1]

@@ -152,7 +152,7 @@ func versionOf(steps int) uint8 {
 	return protocolVersion
 }
 
-// decodeAcknowledgement uses memory for what was done in one step. What was done ahead is there for longer.
+// decodeAcknowledgement reads an acknowledgement. The changes of a single step are put into one, and are valid until its next use. Those of several steps get memory of their own, as they are kept for later steps.
 func decodeAcknowledgement(b []byte, one *ecm.Memory) (a acknowledgement, err error) {
 	var h acknowledgementHeader
 	n, err := binary.Decode(b, binary.LittleEndian, &h)

@@ -6,7 +6,7 @@ import "encoding/json"
 // keeps the entity, as its own homeserver knows them. Several homeservers of one tree have a key each, and each key that was ever used stays: what was granted before a
 // homeserver died is handed over after that.
 
-// showSigners shows the keys by which it is signed who owns an entity.
+// showSigners answers with the public keys that verify the grants of an entity, and with its owner.
 func showSigners(c *call) (Response, *problem) {
 	e, _, p := c.entity()
 	if p != nil {

@@ -130,8 +130,8 @@ func (m *mailer) find(ctx context.Context) (e entry, err error) {
 	return e, nil
 }
 
-// moved reports whether a server was started again since this one has connected to it: it has another address, or another key. What was not acknowledged asks for that, as a
-// connection is broken only after a silence that a busy machine may have, too.
+// moved reports whether a server was started again since this one has connected to it: it has another address, or another key. The mailer asks this when it sends a message again.
+// It does not wait until the connection breaks: that takes seconds, because a busy machine may be silent for as long.
 func (m *mailer) moved(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()

@@ -34,7 +34,7 @@ type tcpConn interface {
 // looks is how many times in the time of patience the connection is looked at.
 const looks = 8
 
-// watchHost breaks a connection when the peer's host has been silent for patience; 0: never. With polled the reader of packets polls this very connection, and no stream within it.
+// watchHost breaks a connection when the peer's host has been silent for patience; 0: never. polled says that packets are read from c itself, so its reads may poll; false: from a stream inside c, as of TLS.
 func watchHost(c net.Conn, patience time.Duration, polled bool) net.Conn {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
