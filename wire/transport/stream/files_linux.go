@@ -125,6 +125,7 @@ type KeptFiles struct {
 	mu    sync.Mutex
 	parts map[uintptr]*partFile // by the address of their first byte. A finalizer takes a file out before its memory is used again
 	lost  []unsafe.Pointer      // memory that is never given back, as nothing could be put in the place of its file
+	heap  reserve
 }
 
 // find returns the descriptor of the file that has these bytes and no others. It is valid for as long as they are used.
@@ -218,6 +219,7 @@ func (k *KeptFiles) keep(at uintptr, f *partFile) bool {
 		k.parts = map[uintptr]*partFile{}
 	}
 	k.parts[at] = f
+	k.heap.fit(f.size)
 	return true
 }
 
