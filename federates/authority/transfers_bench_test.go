@@ -27,10 +27,10 @@ import (
 
 // BenchmarkTransfers says how many transfers of case 3, a handover and its acknowledgement, two simulation servers do in a second of wall-clock time, and how much processor
 // time one takes: each hands over 500 entities a step, through the dispatcher, over a delay of one step. With sealed each handover and each acknowledgement is signed and
-// encrypted, so many of one step together.
+// encrypted, so many of one step together: a live server takes what waits for the same receiver, up to 32.
 func BenchmarkTransfers(b *testing.B) {
 	for _, scheme := range []string{"mem", "unix"} {
-		for _, sealed := range []int{0, 1, 2, 5, 20, 1000} {
+		for _, sealed := range []int{0, 1, 2, 5, 32} {
 			b.Run(fmt.Sprintf("%s/sealed=%d", scheme, sealed), func(b *testing.B) { transfers(b, scheme, sealed) })
 		}
 	}
