@@ -75,11 +75,11 @@ func star(ctx context.Context, i, steps int, url string) error {
 	return inStep(ctx, fmt.Sprint("c", i), says, hears, steps, url)
 }
 
-// BenchmarkHosts measures one step of 64 clients on four hosts. Each host is two processes: one has its clients, the other is its relay. It reports the processor time of the server,
-// and that of all processes together. On a cluster all clients wait for the server, so its time counts there.
+// BenchmarkHosts measures one step of 64 clients on four hosts. Each client is a process, and so is the relay of each host. It reports the processor time of the server, and that
+// of all others together. On a cluster the others compute at the same time, on processors of their own, and all wait for the server: there its time counts.
 func BenchmarkHosts(b *testing.B) {
 	for _, how := range []string{"direct", "relayed"} {
-		b.Run(how, func(b *testing.B) { onHosts(b, how == "relayed", 4, 4, 64) })
+		b.Run(how, func(b *testing.B) { onHosts(b, how == "relayed", 4, 64, 64) })
 	}
 }
 
