@@ -141,4 +141,8 @@ func TestWorldSecondaries(t *testing.T) {
 		assert.Equal(t, 2, e.status)
 		assert.Contains(t, e.err, wrong[1])
 	}
+	e := s.metasim("world", "run", "w.sdf", "--iterations", "5", "--run-ahead", "50ms")
+	assert.Equal(t, 2, e.status)
+	assert.Contains(t, e.err, "--run-ahead 50ms is how far secondaries go ahead of the world, and there are none; add --secondaries")
+	assert.Zero(t, s.metasim("world", "run", "w.sdf", "--iterations", "5", "--run-ahead", "0s").status, "they never do, so they need not be there")
 }

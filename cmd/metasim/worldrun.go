@@ -56,7 +56,7 @@ func worldRunWith(f *worldFlags, std streams) *cobra.Command {
 		"are the same; with measured, what is sent is not")
 	flags.BoolVar(&f.degrade, "degrade", false, "go on without a system whose runtime dies, or takes longer than --timeout for a call; the outcome names it, and the run is not deterministic\n"+
 		"any more (default: the run ends)")
-	flags.StringVar(&f.ahead, "run-ahead", "100ms", "let secondaries go ahead of the world by up to this simulated `duration`, where their models meet nobody else's; 0s: they never do. The states are the same")
+	flags.StringVar(&f.ahead, "run-ahead", usualAhead, "let secondaries go ahead of the world by up to this simulated `duration`, where their models meet nobody else's; 0s: they never do. The states are the same")
 	flags.StringVar(&f.world, "world", "", "run the world of this `name`, of a file with several (default: all, each as a client of its own)")
 	flags.StringVar(&f.hashes, "hashes", "", "write a line ITERATION SHA256 for the state after each step to this `file`; of several worlds, ITERATION SHA256 WORLD")
 	flags.StringVar(&f.camera, "camera", "", "write the pictures of all cameras as PNG into this `directory`: TOPIC-00000.png and so on. The world needs the system\n"+

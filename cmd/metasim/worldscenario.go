@@ -286,6 +286,9 @@ func (f *worldFlags) divide(plan *levels.Plan, prefix string, with map[string]an
 // measured is the --balance that moves levels by what secondaries take.
 const measured = "measured"
 
+// usualAhead is --run-ahead where nobody says it.
+const usualAhead = "100ms"
+
 // checkDivision says what is wrong with the flags that say who moves models, and how long they may take for it.
 func (f *worldFlags) checkDivision() error {
 	_, _, err := f.secondaryNames("")
@@ -297,8 +300,11 @@ func (f *worldFlags) checkDivision() error {
 	case f.balance == measured && f.secondaries == "":
 		return errors.New("--balance measured moves models between secondaries, and there are none; add --secondaries")
 	}
-	if ahead, err := delay.ParseDuration(f.ahead); err != nil || ahead < 0 {
-		return fmt.Errorf("--run-ahead is %q; write a duration of 0s or more, such as 100ms", f.ahead)
+	switch ahead, err := delay.ParseDuration(f.ahead); {
+	case err != nil || ahead < 0:
+		return fmt.Errorf("--run-ahead is %q; write a duration of 0s or more, such as %s", f.ahead, usualAhead)
+	case ahead > 0 && f.ahead != usualAhead && f.secondaries == "" && f.role.role != primary:
+		return fmt.Errorf("--run-ahead %s is how far secondaries go ahead of the world, and there are none; add --secondaries", f.ahead)
 	}
 	if limit, err := delay.ParseDuration(f.timeout); f.timeout != "" && (err != nil || limit < metasim.Millisecond) {
 		return fmt.Errorf("--timeout is %q; write a duration of 1ms or more, such as 1m", f.timeout)
