@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -246,14 +245,6 @@ func mapPart(place unsafe.Pointer, length uintptr, fd int) error {
 	}
 	_, err := unix.MmapPtr(fd, 0, place, length, unix.PROT_READ|unix.PROT_WRITE, flags)
 	return err
-}
-
-// uncleared returns memory of its own, of which no page is touched but the first.
-func uncleared(size int) []byte {
-	var b strings.Builder // as append and make clear what they return
-	b.Grow(size)
-	b.WriteByte(0)
-	return unsafe.Slice(unsafe.StringData(b.String()), size)
 }
 
 func roundUp(n, to uintptr) uintptr { return (n + to - 1) / to * to }

@@ -3,6 +3,8 @@ package stream
 import (
 	"math"
 	"runtime/metrics"
+	"strings"
+	"unsafe"
 )
 
 const (
@@ -28,4 +30,12 @@ func collectedByDefault() bool {
 	set := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}}
 	metrics.Read(set)
 	return set[0].Value.Uint64() == 100 && set[1].Value.Uint64() == math.MaxInt64
+}
+
+// uncleared returns memory of its own, of which no page is touched but the first.
+func uncleared(size int) []byte {
+	var b strings.Builder // as append and make clear what they return
+	b.Grow(size)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), size)
 }
