@@ -31,8 +31,8 @@ func newDoctor(std streams) *cobra.Command {
 		Long: "Say what this host lacks for runs, and what mends it: how many files may be open, how much the buffers of UDP hold, how fast its\n" +
 			"clock is read, how long a look-up of a name takes, whether TCP and UDP work, and, where Slurm is, munge and the partitions.\n" +
 			"Nothing is changed.\n\n" +
-			"With --hosts, the metasim on each of these hosts is asked over ssh, and with --launch slurm that on each node that is up:\n" +
-			"whether it has the same version and the same time, and what it lacks.\n\n" +
+			"With --hosts, the metasim on each of these hosts is asked over ssh, and with --launch slurm that on each node that is up,\n" +
+			"or inside of a job on each host of it: whether it has the same version and the same time, and what it lacks.\n\n" +
 			"Exit status: 0 runs work, some perhaps slower than they could be; 1 something keeps runs from working; 2 bad usage.",
 		Example: "  metasim doctor\n  metasim doctor --hosts node-1,node-2\n  metasim doctor --launch slurm --json",
 		Args:    nothing,

@@ -32,7 +32,7 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "there", r.Hosts[0].Host)
 	require.Contains(t, r.Hosts[1].Checks[0].Found, "no route to gone")
 	e = s.start([]string{path}, "doctor", "--hosts", "gone").wait()
-	require.Regexp(t, `\ngone\n  bad  metasim  no answer: ssh: no route to gone\n *-> see that this works without a password: ssh `, e.out)
+	require.Regexp(t, `\ngone\n  bad  metasim  no answer: ssh: no route to gone\n *-> see that this works, and asks for no password: ssh `, e.out)
 
 	for args, says := range map[string]string{"--launch=slum": `did you mean "slurm"?`, "--launch=ssh": "--hosts node-1,node-2", "--hosts=-x": `"-x", which is no name of a host`} {
 		e := s.metasim("doctor", args)

@@ -68,7 +68,11 @@ func Examine(ctx context.Context, o Options) *Report {
 		all = append(all, asked{host, launch.SSH{}.Command(host, cmp.Or(o.Remote, "metasim"), "doctor", "--json")})
 	}
 	if o.Slurm {
-		all = append(all, overSlurm(ctx, cmp.Or(o.Remote, o.Here))...)
+		nodes, err := overSlurm(ctx, cmp.Or(o.Remote, o.Here))
+		if err != nil {
+			r.Checks = append(r.Checks, Check{Name: "job", State: Bad, Found: err.Error(), Remedy: "see scontrol show job, or start this outside of the job"})
+		}
+		all = append(all, nodes...)
 	}
 	r.ask(ctx, all)
 	return r

@@ -85,10 +85,10 @@ func TestLimits(t *testing.T) {
 
 // sinfo is what a cluster of four nodes says, in two partitions.
 const sinfo = `cat <<-END
-	n1|main|idle|none
-	n2|main|mixed|none
 	n1|debug|idle|none
-	n3|main|down*|Not responding
+	n1|main*|idle|none
+	n2|main*|mixed|none
+	n3|main*|down*|Not responding
 	n4|far|drained|disk
 	END`
 
@@ -100,7 +100,7 @@ func TestSlurm(t *testing.T) {
 	require.Equal(t, Good, checks["munge"].State, checks["munge"].Found)
 	p := checks["partitions"]
 	require.Equal(t, Bad, p.State, "a partition has no node")
-	require.Equal(t, "main: 2 of 3 nodes up, debug: 1 of 1 nodes up, far: 0 of 1 nodes up; n3 is down* (Not responding), n4 is drained (disk)", p.Found)
+	require.Equal(t, "debug: 1 of 1 nodes up, main: 2 of 3 nodes up, far: 0 of 1 nodes up; n3 is down* (Not responding), n4 is drained (disk)", p.Found)
 	require.Contains(t, p.Remedy, "state=resume")
 	good["scontrol"] = "echo 'AuthInfo                = ttl=60,socket=/run/other/munge'"
 	good["munge"] = `[ "$*" = "-n --socket=/run/other/munge" ] && echo MUNGE:x:`
@@ -149,7 +149,7 @@ esac`})
 		found string
 	}{
 		{"same", Good, ""}, {"older", Bad, "0 there, 1 here"}, {"late", Bad, "its clock is 2h0m"},
-		{"silent", Bad, "what it answers is not from metasim doctor"}, {"gone", Bad, "ssh: ssh: Could not resolve hostname gone"},
+		{"silent", Bad, "what it answers is not from metasim doctor"}, {"gone", Bad, "no answer: ssh: Could not resolve hostname gone"},
 	} {
 		h := r.Hosts[i]
 		require.Equal(t, want.host, h.Host)
@@ -166,13 +166,26 @@ esac`})
 func TestNodes(t *testing.T) {
 	programs(t, map[string]string{
 		"sinfo": sinfo, "munge": "echo x", "unmunge": "cat >/dev/null",
-		"srun": `case "$*" in *--nodelist=n1*--partition=main*" /opt/metasim doctor --json") echo '` + answer("1", time.Now()) + `' ;; *) echo 'srun: error: Unable to allocate resources' >&2; exit 1 ;; esac`,
+		"srun":     `case "$*" in *--nodelist=n1*--partition=main*" /opt/metasim doctor --json") echo '` + answer("1", time.Now()) + `' ;; *) echo 'srun: error: n2: task 0: Exited with exit code 2' >&2; echo 'slurmstepd-n2: error: execve(): /opt/metasim: No such file or directory' >&2; exit 2 ;; esac`,
+		"scontrol": "if [ $2 = hostnames ]; then echo n3; echo n4; fi",
 	})
+	t.Setenv("SLURM_JOB_ID", "")
 	r := Examine(t.Context(), Options{Version: "1", Slurm: true, Here: "/opt/metasim"})
 	var hosts []string
 	for _, h := range r.Hosts {
 		hosts = append(hosts, fmt.Sprint(h.Host, " ", h.Worst()))
 	}
 	require.Equal(t, []string{"n1 good", "n2 bad"}, hosts)
-	require.Contains(t, strings.Join(strings.Fields(fmt.Sprint(r.Hosts[1].Checks)), " "), "Unable to allocate resources")
+	require.Contains(t, strings.Join(strings.Fields(fmt.Sprint(r.Hosts[1].Checks)), " "), "no answer: srun: slurmstepd-n2: error: execve(): /opt/metasim: No such file")
+
+	t.Setenv("SLURM_JOB_ID", "7") // inside of a job, its own
+	t.Setenv("SLURM_JOB_NODELIST", "n[3-4]")
+	t.Setenv("SLURM_TASKS_PER_NODE", "1(x2)")
+	all, err := overSlurm(t.Context(), "metasim")
+	require.NoError(t, err)
+	require.Equal(t, []string{"n3", "n4"}, []string{all[0].host, all[1].host})
+	require.Contains(t, all[1].argv, "--jobid=7")
+	t.Setenv("SLURM_TASKS_PER_NODE", "1")
+	r = Examine(t.Context(), Options{Version: "1", Slurm: true, Here: "/opt/metasim"})
+	require.Contains(t, byName(t, r.Checks)["job"].Found, "SLURM_TASKS_PER_NODE")
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"metasim/run/launch"
 )
 
 // patience is how long is waited for anything that does not answer.
@@ -49,7 +52,7 @@ func (r *Report) askOne(ctx context.Context, one asked) Report {
 			err = errors.New("what it answers is not from metasim doctor --json")
 		}
 		return Report{Host: one.host, Checks: []Check{{Name: "metasim", State: Bad, Found: "no answer: " + err.Error(),
-			Remedy: "see that this works without a password: " + strings.Join(one.argv, " ")}}}
+			Remedy: "see that this works, and asks for no password: " + strings.Join(one.argv, " ")}}}
 	}
 	there.Host = one.host
 	there.Checks = append([]Check{sameVersion(r.Metasim, there.Metasim), sameTime(began, there.Time, took)}, there.Checks...)
@@ -76,7 +79,7 @@ func sameTime(asked, there time.Time, took time.Duration) Check {
 	return c
 }
 
-// command runs a command, and returns what it printed, and an error with its first line of complaint.
+// command runs a command, and returns what it printed, and an error that says why it has failed.
 func command(ctx context.Context, limit time.Duration, argv ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -88,11 +91,7 @@ func command(ctx context.Context, limit time.Duration, argv ...string) ([]byte, 
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s has not ended within %v", argv[0], limit)
 	case errors.As(err, &exit):
-		if line, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n"); line != "" {
-			err = fmt.Errorf("%s: %s", argv[0], line)
-		} else {
-			err = fmt.Errorf("%s: %w", argv[0], err)
-		}
+		err = fmt.Errorf("%s: %s", argv[0], cmp.Or(strings.TrimPrefix(launch.Reason(string(exit.Stderr)), argv[0]+": "), exit.Error()))
 	}
 	return out, err
 }

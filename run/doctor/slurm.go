@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -56,7 +57,10 @@ func munge(ctx context.Context) Check {
 }
 
 // A node is a line of sinfo.
-type node struct{ name, partition, state, reason string }
+type node struct {
+	name, partition, state, reason string
+	byDefault                      bool // the partition is that of jobs which name none
+}
 
 // up reports whether jobs may run on the node now, or when others have ended.
 func (n *node) up() bool {
@@ -65,13 +69,14 @@ func (n *node) up() bool {
 
 // nodes returns the nodes of the cluster, one for each partition that has it.
 func nodes(ctx context.Context) (all []node, err error) {
-	out, err := command(ctx, patience, "sinfo", "--noheader", "--Node", "--format=%N|%R|%T|%E")
+	out, err := command(ctx, patience, "sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
 	if err != nil {
 		return nil, err
 	}
 	for line := range strings.Lines(string(out)) {
 		if f := strings.SplitN(strings.TrimSpace(line), "|", 4); len(f) == 4 {
-			all = append(all, node{f[0], f[1], f[2], f[3]})
+			partition, byDefault := strings.CutSuffix(f[1], "*")
+			all = append(all, node{f[0], partition, f[2], f[3], byDefault})
 		}
 	}
 	return all, nil
@@ -118,20 +123,30 @@ func partitions(ctx context.Context) Check {
 	return c
 }
 
-// overSlurm asks each node that is up, as a step of its own, at most maxNodes of them.
-func overSlurm(ctx context.Context, remote string) (all []asked) {
+// overSlurm asks each node that is up, as a step of its own, at most maxNodes of them. Inside of a job it asks those of the job: no step of that leads to others.
+func overSlurm(ctx context.Context, remote string) (all []asked, err error) {
+	if os.Getenv("SLURM_JOB_ID") != "" {
+		job := launch.NewJob(launch.Request{})
+		hosts, err := job.Open(ctx)
+		for _, host := range hosts[:min(len(hosts), maxNodes)] {
+			all = append(all, asked{host, job.Command(host, remote, "doctor", "--json")})
+		}
+		return all, err
+	}
 	found, err := nodes(ctx)
 	if err != nil {
-		return nil // partitions says so
+		return nil, nil // partitions says so
 	}
 	seen := map[string]bool{}
-	for i := range found {
-		n := &found[i]
-		if seen[n.name] || !n.up() || len(all) == maxNodes {
-			continue
+	for _, byDefault := range []bool{true, false} { // others may be for some users alone
+		for i := range found {
+			n := &found[i]
+			if n.byDefault != byDefault || seen[n.name] || !n.up() || len(all) == maxNodes {
+				continue
+			}
+			seen[n.name] = true
+			all = append(all, asked{n.name, launch.SlurmStep(n.name, n.partition, remote, "doctor", "--json")})
 		}
-		seen[n.name] = true
-		all = append(all, asked{n.name, launch.SlurmStep(n.name, n.partition, remote, "doctor", "--json")})
 	}
-	return all
+	return all, nil
 }

@@ -204,7 +204,7 @@ func (j *Job) wait(ctx context.Context, granted <-chan []string) (nodelist, task
 			j.id = words[0]
 			return words[1], words[2], nil
 		case <-j.over:
-			return "", "", fmt.Errorf("no hosts come from Slurm: %s", cmp.Or(j.said.last(), "salloc ended"))
+			return "", "", fmt.Errorf("no hosts come from Slurm: %s", cmp.Or(j.said.reason(), "salloc ended"))
 		case <-ctx.Done():
 			return "", "", fmt.Errorf("no hosts until then: %w; %s", context.Cause(ctx), cmp.Or(told, "Slurm had not said why"))
 		case <-every.C:
@@ -313,7 +313,7 @@ func Environment() []string {
 	})
 }
 
-// command runs a program of Slurm to its end. An error has its first line of complaint.
+// command runs a program of Slurm to its end. An error says why it has failed.
 func command(ctx context.Context, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -322,8 +322,7 @@ func command(ctx context.Context, argv ...string) (string, error) {
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		line, _, _ := strings.Cut(strings.TrimSpace(string(exit.Stderr)), "\n")
-		err = fmt.Errorf("%s: %s", argv[0], cmp.Or(line, exit.Error()))
+		err = fmt.Errorf("%s: %s", argv[0], cmp.Or(Reason(string(exit.Stderr)), exit.Error()))
 	}
 	return string(out), err
 }
@@ -352,14 +351,11 @@ func (s *said) Write(b []byte) (int, error) {
 	}
 }
 
-// last is the last line.
-func (s *said) last() string {
+// reason is why salloc has ended, as far as it has said that.
+func (s *said) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.lines) == 0 {
-		return s.rest
-	}
-	return s.lines[len(s.lines)-1]
+	return Reason(strings.Join(append(s.lines, s.rest), "\n"))
 }
 
 // jobOf finds the number of the job in a line of salloc.

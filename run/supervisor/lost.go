@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"metasim/run/launch"
 )
 
 // A LostHostError tells that a supervisor on another host, or what leads there, has ended before the run.
@@ -40,13 +42,14 @@ func (w *lastWords) err() error {
 	return nil
 }
 
-// last returns the last line before the exit status, and that.
+// last returns the last line, which is the exit status at the end, and what says why before it.
 func (w *lastWords) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(w.text)), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
+	text := strings.TrimSpace(string(w.text))
+	end := strings.LastIndexByte(text, '\n') + 1
+	if why := launch.Reason(text[:end]); why != "" {
+		return why + "; " + text[end:]
 	}
-	return strings.Join(lines[max(0, len(lines)-2):], "; ")
+	return text[end:]
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"metasim/run"
@@ -263,8 +262,7 @@ func (c *coordinator) gone(m *member, err error) {
 	c.running--
 	c.hangUp(m)
 	m.ready = false
-	words := strings.TrimSpace(string(m.said.text))
-	m.why = fmt.Sprintf("the worker on host %s ended: %s", c.hosts[m.host], cmp.Or(m.why, words[strings.LastIndexByte(words, '\n')+1:], fmt.Sprint(err)))
+	m.why = fmt.Sprintf("the worker on host %s ended: %s", c.hosts[m.host], cmp.Or(m.why, launch.Reason(string(m.said.text)), fmt.Sprint(err)))
 	if c.queue.Over() || c.failure != nil {
 		return
 	}
