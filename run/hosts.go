@@ -34,6 +34,10 @@ func (c *clients) prepare(ctx context.Context) error {
 	if err := c.makeLogs(ctx); err != nil {
 		return err
 	}
+	plan, err := c.plan()
+	if err != nil {
+		return err
+	}
 	c.launcher = c.options.launcher()
 	names, err := c.launcher.Open(ctx)
 	if err != nil {
@@ -53,7 +57,7 @@ func (c *clients) prepare(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not all hosts are ready: %s; see metasim doctor %s", strings.ReplaceAll(err.Error(), "\n", "; "), c.options.doctor())
 	}
-	if err := c.place(); err != nil {
+	if err := c.place(&plan); err != nil {
 		return err
 	}
 	for _, h := range c.hosts {

@@ -94,7 +94,9 @@ func (o *Options) validateHosts() error {
 		return nil
 	case o.Launch == "ssh" && len(o.Hosts) == 0:
 		return errors.New("--launch ssh needs hosts; name them, as in --hosts node-1,node-2")
-	case o.Nodes < 0 || o.Nodes > 0 && len(o.Hosts) > o.Nodes:
+	case o.Nodes < 0:
+		return fmt.Errorf("--nodes is %d; write how many hosts Slurm is to give, or leave it out", o.Nodes)
+	case o.Nodes > 0 && len(o.Hosts) > o.Nodes:
 		return fmt.Errorf("--nodes is %d, and --hosts names %d; ask for at least as many as you name, or leave --nodes out", o.Nodes, len(o.Hosts))
 	case o.Serve:
 		return errors.New("a server that starts no clients needs no --launch; leave it out")

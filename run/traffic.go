@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"metasim/metasim"
@@ -11,39 +13,67 @@ import (
 	"metasim/run/placement"
 )
 
-// place says on which host each client is started: where the scenario says it, and else as placement.Place does, by the messages of an earlier run if
-// there is one.
-func (c *clients) place() error {
-	all := slices.DeleteFunc(groups(c.scenario.Clients, c.options.Pack), func(g group) bool { return g[0].External || c.options.inside(g[0]) })
-	all = append(all, c.cells.groups()...)
-	fixed, of := make([]int, len(all)), map[string]int{}
-	for i, g := range all {
+// A plan is what is known of the places of clients before there are hosts.
+type plan struct {
+	groups  []group
+	of      map[string]int // the number of the group of each client that may have a place
+	traffic placement.Traffic
+}
+
+// plan reads what says where clients go. What is wrong is told before anybody waits for hosts.
+func (c *clients) plan() (p plan, err error) {
+	p.groups = slices.DeleteFunc(groups(c.scenario.Clients, c.options.Pack), func(g group) bool { return g[0].External || c.options.inside(g[0]) })
+	p.groups = append(p.groups, c.cells.groups()...)
+	p.of = map[string]int{}
+	for i, g := range p.groups {
+		for _, name := range c.inGroup(g) {
+			p.of[name] = i
+		}
+	}
+	if c.options.PlacementFrom != "" {
+		if p.traffic, err = trafficOf(c.options.PlacementFrom, p.of); err != nil {
+			return p, fmt.Errorf("--placement-from: %w", err)
+		}
+	}
+	_, err = c.fixed(&p, cmp.Or(max(len(c.options.Hosts), c.options.Nodes), math.MaxInt))
+	return p, err
+}
+
+// inGroup names the clients that are where a group is.
+func (c *clients) inGroup(g group) []string { return slices.Concat(c.cells.own(g[0].Name), g.names()) }
+
+// fixed returns the number of the host on which the scenario puts each group; -1: it does not say. There are so many hosts.
+func (c *clients) fixed(p *plan, hosts int) ([]int, error) {
+	fixed := make([]int, len(p.groups))
+	for i, g := range p.groups {
 		fixed[i] = -1
-		for _, name := range append(c.cells.own(g[0].Name), g.names()...) {
-			of[name] = i
+		for _, name := range c.inGroup(g) {
 			host, placed := c.scenario.Placement[name]
 			switch {
-			case !placed || host == fixed[i] || host >= len(c.hosts) && len(c.scenario.Hosts) == 0: // the last: a run goes on with fewer hosts
-			case host >= len(c.hosts):
-				return fmt.Errorf("placement puts client %q on host %s, number %d of hosts, and the run has %d; ask for more hosts, or leave it out", name, c.scenario.Hosts[host], host+1, len(c.hosts))
+			case !placed || host == fixed[i] || host >= hosts && len(c.scenario.Hosts) == 0: // the last: a run goes on with fewer hosts
+			case host >= hosts:
+				return nil, fmt.Errorf("placement puts client %q on host %s, number %d of hosts, and the run has %d; ask for more hosts, or leave it out", name, c.scenario.Hosts[host], host+1, hosts)
 			case fixed[i] >= 0 && g[0].Model == cellModel:
-				return fmt.Errorf("placement puts clients of the scenario inside %q on hosts %s and %s, and with --nested it is on one; put %[1]q on one host, or leave --nested out",
+				return nil, fmt.Errorf("placement puts clients of the scenario inside %q on hosts %s and %s, and with --nested it is on one; put %[1]q on one host, or leave --nested out",
 					g[0].Name, c.scenario.Hosts[fixed[i]], c.scenario.Hosts[host])
 			case fixed[i] < 0:
 				fixed[i] = host
 			}
 		}
 	}
-	var traffic placement.Traffic
-	if c.options.PlacementFrom != "" {
-		var err error
-		if traffic, err = trafficOf(c.options.PlacementFrom, of); err != nil {
-			return fmt.Errorf("--placement-from: %w", err)
-		}
+	return fixed, nil
+}
+
+// place says on which host each client is started: where the scenario says it, and else as placement.Place does, by the messages of an earlier run if
+// there is one.
+func (c *clients) place(p *plan) error {
+	fixed, err := c.fixed(p, len(c.hosts))
+	if err != nil {
+		return err
 	}
 	c.placement = map[string]*host{}
-	for i, host := range placement.Place(fixed, len(c.hosts), traffic) {
-		for _, name := range all[i].names() {
+	for i, host := range placement.Place(fixed, len(c.hosts), p.traffic) {
+		for _, name := range p.groups[i].names() {
 			c.placement[name] = c.hosts[host]
 		}
 	}
@@ -55,6 +85,9 @@ func trafficOf(dir string, of map[string]int) (placement.Traffic, error) {
 	r, err := record.Open(dir)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.ContainsFunc(r.Manifest.Clients, func(name string) bool { _, known := of[name]; return known }) {
+		return nil, fmt.Errorf("%s has none of the clients that are started here; name a run of this scenario", dir)
 	}
 	j, err := r.OpenJournal()
 	if err != nil {

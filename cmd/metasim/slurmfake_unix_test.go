@@ -60,6 +60,23 @@ func TestSlurmFake(t *testing.T) {
 	require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"a"}, Exit: "ended"}, {Name: "n2", Clients: []string{"b"}, Exit: "ended"}}, there.Hosts)
 	require.Contains(t, string(s.read("srun.args")), "--jobid=7 --overlap --nodes=1 --ntasks=1 --nodelist=n2 ")
 
+	start("--nodes", "2", "--hosts", "n2").object(t, &there)
+	require.Equal(t, []string{"n2", "n1"}, []string{there.Hosts[0].Name, there.Hosts[1].Name}, "those that are named come first")
+
+	s.file("salloc", "touch asked; exit 1") // what is wrong is told before anybody waits for hosts
+	s.file("other.yaml", strings.ReplaceAll(fakeClients, "name: ", "name: another-"))
+	require.Zero(t, s.metasim("run", "other.yaml", "--out", "other").status)
+	s.file("placed.yaml", fakeClients+"hosts: [x, y]\nplacement: {y: [b]}\n")
+	for says, args := range map[string]string{
+		"--placement-from: s.yaml": "f.yaml --nodes 2 --placement-from s.yaml",
+		`placement puts client "b" on host y, number 2 of hosts, and the run has 1; ask for more hosts`: "placed.yaml --nodes 1",
+		"other has none of the clients that are started here; name a run of this scenario":              "f.yaml --placement-from other",
+		"--nodes is -1; write how many": "f.yaml --nodes -1",
+	} {
+		require.Contains(t, s.start(env, append([]string{"run", "--launch", "slurm"}, strings.Fields(args)...)...).wait().err, says)
+	}
+	require.NoFileExists(t, filepath.Join(s.dir, "asked"))
+
 	s.file("salloc", "echo 'salloc: error: Job submit/allocate failed: Invalid account' >&2; exit 1")
 	require.Contains(t, start().err, "no hosts come from Slurm: salloc: error: Job submit/allocate failed: Invalid account")
 	s.file("salloc", "echo 'salloc: Pending job allocation 7' >&2; exec sleep 100")

@@ -68,7 +68,7 @@ func (j *Job) Over() <-chan struct{} {
 	return j.over
 }
 
-// Tasks says for how many workers there are processors on each host. It is valid after Open.
+// Tasks says for how many workers there are processors on each host, where Request asks for workers. It is valid after Open.
 func (j *Job) Tasks() []int { return j.tasks }
 
 // Command is what starts metasim on a host, as a step of the job. It shares the processors of the job there with all others.
@@ -114,15 +114,17 @@ func (j *Job) hosts(ctx context.Context, nodelist, tasks string) ([]string, erro
 			return nil, fmt.Errorf("job %s has the hosts %s, and --hosts names %s; name hosts of the job, or start metasim outside of it", j.id, strings.Join(all, ","), host)
 		}
 	}
-	if len(j.request.Hosts) > 0 {
-		return j.request.Hosts, nil
-	}
-	if n := j.request.Nodes; n > len(all) {
+	n := cmp.Or(max(j.request.Nodes, len(j.request.Hosts)), len(all))
+	if n > len(all) {
 		return nil, fmt.Errorf("job %s has %d hosts, and --nodes asks for %d; ask for more when you start the job, or start metasim outside of it", j.id, len(all), n)
-	} else if n > 0 {
-		all, j.tasks = all[:n], j.tasks[:n]
 	}
-	return all, nil
+	named := slices.Clone(j.request.Hosts)
+	for _, host := range all { // those that are named come first
+		if !slices.Contains(j.request.Hosts, host) {
+			named = append(named, host)
+		}
+	}
+	return named[:n], nil
 }
 
 // counts reads SLURM_TASKS_PER_NODE: "2(x3),1" is 2, 2, 2, 1. Where it says nothing, each host has one.
