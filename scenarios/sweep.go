@@ -92,11 +92,16 @@ func newAxis(target string, n *node) (Axis, error) {
 		a.Values = values
 		return a, err
 	}
+	seen := map[string]bool{}
 	for _, item := range n.items() {
 		text, err := json.Marshal(item.plain())
 		if err != nil {
 			return a, fmt.Errorf("has a value that cannot be written as JSON: %w", err)
 		}
+		if seen[string(text)] {
+			return a, fmt.Errorf("has %s twice; write each value once", text)
+		}
+		seen[string(text)] = true
 		a.Values = append(a.Values, string(text))
 	}
 	if len(a.Values) == 0 || len(a.Values) > MaxRuns {

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -202,8 +201,18 @@ func TestSlurmSweep(t *testing.T) {
 	require.Zero(t, s.metasim("sweep", "s.yaml", "--out", "here", "--progress", "none").status)
 	c := s.cluster(4)
 	p := s.start(nil, "sweep", "s.yaml", "--launch", "slurm", "--workers", "8", "--out", "there", "--json", "--silence", "3s")
-	works := func(host int) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Values(c.Processes(host))), func(line string) bool { return strings.HasSuffix(line, " sweep worker") })
+	works := func(host int) bool { // a worker there has its temporary directory, so it was given runs
+		for pid, line := range c.Processes(host) {
+			files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+			require.NoError(t, err)
+			if strings.HasSuffix(line, " sweep worker") && slices.ContainsFunc(files, func(file string) bool {
+				name, err := os.Readlink(file)
+				return err == nil && strings.Contains(name, "/metasim-sweep-")
+			}) {
+				return true
+			}
+		}
+		return false
 	}
 	require.Eventually(t, func() bool { return works(1) && works(4) && s.lines("there/results.jsonl") > 10 }, patience/2, time.Millisecond)
 	killed := 0

@@ -133,9 +133,13 @@ func TestSweepTypedWrong(t *testing.T) {
 		"use 1 or more":                                 {"s.yaml", "-j", "0"},
 		"there is no transport \"x\"":                   {"s.yaml", "--transport", "x"},
 		"there is no --progress \"x\"":                  {"s.yaml", "--progress", "x"},
-		"has files, but no sweep.json":                  {"s.yaml", "--out", "."},
-		"did you mean metasim sweep table?":             {"tabel", "."},
-		"no directory of a sweep":                       {"status", "s.yaml"},
+		"--vary names seed twice":                       {"s.yaml", "--vary", "seed=1,2", "--vary", "seed=3"},
+		"--vary: seed: has 1 twice":                     {"s.yaml", "--vary", "seed=1,2,1"},
+		`sweep: until: changes nothing: with "1s" and with "1000ms" the runs are the same`: {"s.yaml", "--vary", "until=1s,1000ms"},
+		"sweep: clients.pinger.with.rounds: changes nothing":                               {"s.yaml", "--vary", "clients.pinger.with.rounds=9,10", "--vary", "clients[0].with.rounds=9,10"},
+		"has files, but no sweep.json":                                                     {"s.yaml", "--out", "."},
+		"did you mean metasim sweep table?":                                                {"tabel", "."},
+		"no directory of a sweep":                                                          {"status", "s.yaml"},
 	} {
 		e := s.metasim(append([]string{"sweep"}, args...)...)
 		require.Equal(t, 2, e.status, "%v", args)

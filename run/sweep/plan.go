@@ -40,11 +40,16 @@ func newPlan(o *Options) (p *Plan, text []byte, warnings []problem.Problem, err 
 	if o.axes != nil {
 		axes = o.axes
 	}
+	named := map[string]bool{}
 	for _, vary := range o.Vary {
 		a, err := scenarios.ParseAxis(vary)
 		if err != nil {
 			return nil, nil, warnings, err
 		}
+		if named[a.Path] {
+			return nil, nil, warnings, fmt.Errorf("--vary names %s twice; name it once, with all its values", a.Path)
+		}
+		named[a.Path] = true
 		if i := slices.IndexFunc(axes, func(b scenarios.Axis) bool { return a.Path == b.Path }); i >= 0 {
 			axes[i] = a
 			continue
@@ -68,15 +73,27 @@ func newPlan(o *Options) (p *Plan, text []byte, warnings []problem.Problem, err 
 	return p, text, warnings, p.try(text)
 }
 
-// try checks the first and the last value of each axis, with the first of all others, so that a mistake is told before a thousand runs fail.
+// try checks the first and the last value of each axis, with the first of all others, so that a mistake is told before a thousand runs fail. Two values that make
+// one scenario are a mistake: a later axis may have replaced both, and then the table would show values that no run has had.
 func (p *Plan) try(text []byte) error {
 	for i, a := range p.Axes {
-		for _, value := range []string{a.Values[0], a.Values[len(a.Values)-1]} {
+		var first []byte
+		for k, value := range []string{a.Values[0], a.Values[len(a.Values)-1]} {
 			set := p.set(0)
 			set[i] = a.Path + "=" + value
-			if _, err := p.load(text, set); err != nil {
+			sc, err := p.load(text, set)
+			if err != nil {
 				return varied(err)
 			}
+			resolved, err := sc.Resolved(true)
+			if err != nil {
+				return err
+			}
+			if k == 1 && value != a.Values[0] && bytes.Equal(resolved, first) {
+				message := fmt.Sprintf("changes nothing: with %s and with %s the runs are the same; leave it out, or another key that sets the same value", a.Values[0], value)
+				return &problem.Invalid{Problems: []problem.Problem{{File: "sweep", Path: a.Path, Message: message}}}
+			}
+			first = resolved
 		}
 	}
 	return nil
