@@ -28,13 +28,13 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 		return nil, err
 	}
 	if (o.Nested || o.Apart) && len(sc.Nested) > 0 {
-		return nested(ctx, sc, o)
+		return o.onThisHost(sc)(nested(ctx, sc, o))
 	}
 	r, err := prepare(ctx, sc, &o, nil)
 	if err != nil {
 		return nil, err
 	}
-	return r.carryOut(ctx)
+	return o.onThisHost(sc)(r.carryOut(ctx))
 }
 
 // nested carries out a scenario whose scenarios inside have dispatchers of their own.

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"metasim/metasim"
 	"metasim/record/journal"
+	"metasim/scenarios"
 	"metasim/server"
 )
 
@@ -140,5 +142,23 @@ func (o *Outcome) nameLostHosts() {
 		if h.Exit != hostEnded && !o.OK && !strings.Contains(o.Error, h.Exit) {
 			o.fail(fmt.Errorf("%w; %s", o.Err, h.Exit))
 		}
+	}
+}
+
+// onThisHost adds to an outcome that the clients of a run were on this host, where no launcher has put them on others.
+func (o *Options) onThisHost(sc *scenarios.Scenario) func(*Outcome, error) (*Outcome, error) {
+	return func(out *Outcome, err error) (*Outcome, error) {
+		if err != nil || o.far() || o.Serve {
+			return out, err
+		}
+		h := HostOutcome{Clients: []string{}, Exit: hostEnded}
+		h.Name, _ = os.Hostname() // a host without a name has none in the outcome
+		for i := range sc.Clients {
+			if c := &sc.Clients[i]; !c.External {
+				h.Clients = append(h.Clients, c.Name)
+			}
+		}
+		out.Hosts = []HostOutcome{h}
+		return out, nil
 	}
 }

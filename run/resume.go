@@ -68,7 +68,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
-	return r.carryOut(ctx)
+	return o.onThisHost(sc)(r.carryOut(ctx))
 }
 
 // placementOf returns where the clients of a recorded run were. Those of a host that is not there any more are on any.

@@ -172,7 +172,7 @@ type Outcome struct {
 	Clients  []ClientOutcome `json:"clients"` // in order of name
 	// Nested are the directories of the runs that were nested in this one: see Options.Nested.
 	Nested []string `json:"nested,omitempty"`
-	// Hosts are the other hosts on which clients were started, in the order of Options.Hosts.
+	// Hosts are those on which clients were started, in the order of Options.Hosts: this one, if no launcher has started them on others.
 	Hosts []HostOutcome `json:"hosts,omitempty"`
 
 	// Resumable says that the run did not fail by itself: it was stopped by a signal, or its hosts were taken away. Resume goes on with it.

@@ -339,7 +339,7 @@ func TestOutcomeJSON(t *testing.T) {
 	o := options(t, "unix")
 	o.Pack = 2
 	out := carryOut(t, parse(t, twoSources), o)
-	require.ElementsMatch(t, all, keys(out))
+	require.ElementsMatch(t, append(all, "hosts"), keys(out))
 	require.ElementsMatch(t, append(each, "frames_in", "frames_out", "bytes_in", "bytes_out"), keys(out.Clients[0]), out.Clients[0].Name)
 	require.ElementsMatch(t, each, keys(out.Clients[2]), "it shares its connection")
 	require.ElementsMatch(t, append(all, "live", "lcm"), keys(&run.Outcome{Live: []string{"x"}, LCM: &run.LCMOutcome{}}))

@@ -61,6 +61,11 @@ func TestHosts(t *testing.T) {
 	path := s.hosts()
 	here, e := s.run("p.yaml", "--out", "here", "--keep-env")
 	require.Equal(t, 0, e.status, e.err)
+	var atHome run.Outcome
+	e.object(t, &atHome)
+	this, err := os.Hostname()
+	require.NoError(t, err)
+	require.Equal(t, []run.HostOutcome{{Name: this, Clients: []string{"a", "b", "c", "d"}, Exit: "ended"}}, atHome.Hosts)
 	for _, transport := range []string{"quic", "tls"} {
 		e := s.start([]string{path}, "run", "p.yaml", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--transport", transport, "--listen", "127.0.0.1:0", "--json", "--out", transport).wait()
 		require.Equal(t, 0, e.status, e.err)
@@ -96,6 +101,8 @@ links: [{delay: 1ms}]
 	path := s.hosts()
 	here, e := s.run("p.yaml", "--out", "here", "--keep-env")
 	require.Equal(t, 0, e.status, e.err)
+	near := s.metasim("run", "p.yaml", "--nested", "--out", "near", "--json").outcome(t)
+	require.Equal(t, []string{"one/a", "one/b", "two/a", "two/b", "ear"}, near.Hosts[0].Clients)
 	e = s.start([]string{path}, "run", "p.yaml", "--nested", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", "there").wait()
 	require.Equal(t, 0, e.status, e.err)
 	var there run.Outcome
