@@ -97,10 +97,10 @@ func resumable(r *record.Run) (*scenarios.Scenario, error) {
 	switch {
 	case m.NoJournal:
 		return nil, journal.ErrNoJournal
+	case !m.OK && len(m.Groups)+len(m.Outside) > 0:
+		return nil, fmt.Errorf("the run in %s had several dispatchers, and each is behind the others somewhere: it cannot go on; carry it out again, without --nested if its server may die", r.Dir.Path())
 	case !r.CanGoOn():
 		return nil, errEnded(r.Dir)
-	case len(m.Groups)+len(m.Outside) > 0:
-		return nil, fmt.Errorf("the run in %s had several dispatchers, and each is behind the others somewhere: it cannot go on; carry it out again, without --nested if its server may die", r.Dir.Path())
 	}
 	sc, err := r.Scenario()
 	if err != nil {
