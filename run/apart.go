@@ -243,7 +243,7 @@ func (f *farCell) serve(conn wire.Conn, cancel context.CancelCauseFunc) {
 				continue
 			}
 			if hello, is := p.Body.(wire.Hello); is {
-				hello.Token = f.outer.listeners.token
+				hello.Token = f.outer.listeners.proxies
 				p.Body = hello
 			}
 			said = append(said, p)

@@ -68,7 +68,7 @@ type nearRun struct {
 	gate *server.Gate
 }
 
-func (r *nearRun) token() string                       { return r.listeners.token }
+func (r *nearRun) token() string                       { return r.listeners.proxies }
 func (r *nearRun) round(f func(say func(wire.Packet))) { r.gate.Round(f) }
 func (r *nearRun) fail(err error)                      { r.server.Fail(err) }
 
@@ -294,7 +294,7 @@ func (c *cell) join(inner *server.Gate) error {
 	inner.Round(func(say func(wire.Packet)) {
 		c.gate = gate
 		for _, p := range outside {
-			say(hello(c.runner.names(), c.runner.listeners.token, p, nil, 0))
+			say(hello(c.runner.names(), c.runner.listeners.proxies, p, nil, 0))
 		}
 		ev := gate.InnerBegan()
 		for _, p := range slices.DeleteFunc(slices.Clone(outside), sending) {

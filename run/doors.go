@@ -45,7 +45,9 @@ func (o *Options) patience(sc *scenarios.Scenario) map[string]time.Duration {
 
 // surviving names the clients that may outlive what they are connected to.
 func (o *Options) surviving(sc *scenarios.Scenario) (names []string) {
-	names = o.fromOutside(sc)
+	if !o.Nested && !o.Apart || len(sc.Nested) == 0 { // else nobody resumes the run
+		names = o.fromOutside(sc)
+	}
 	for i := range sc.Clients {
 		if c := &sc.Clients[i]; o.far() && !c.External && !o.inside(*c) {
 			names = append(names, c.Name)

@@ -21,7 +21,7 @@ import (
 // listen listens as the options say. The token that it chooses keeps other users of this host out of the run, even on the
 // loopback interface. A server that starts no process and listens at a private socket needs none.
 func listen(o *Options, inside, outside bool, peerTimeout time.Duration, bound boundTokens, before *doors) (*listeners, error) {
-	l := &listeners{token: o.Token, bound: bound}
+	l := &listeners{token: o.Token, proxies: rand.Text(), bound: bound}
 	if before != nil {
 		l.made = before.Made
 	}

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"metasim/internal/problem"
 	"metasim/metasim"
 	"metasim/scenarios"
 )
@@ -24,7 +27,7 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(o.checkInside(sc), o.checkRestarts(sc)); err != nil {
+	if err := cmp.Or(o.checkInside(sc), o.checkRestarts(sc), o.CheckNested(sc)); err != nil {
 		return nil, err
 	}
 	if (o.Nested || o.Apart) && len(sc.Nested) > 0 {
@@ -40,9 +43,6 @@ func Scenario(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome,
 // nested carries out a scenario whose scenarios inside have dispatchers of their own.
 func nested(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, error) {
 	o.Apart = o.Apart || o.far()
-	if err := o.checkNested(sc); err != nil {
-		return nil, err
-	}
 	n := newNest(len(sc.Clients))
 	var apart []*farCell
 	outer := *sc
@@ -62,22 +62,35 @@ func nested(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, e
 	return n.carryOut(ctx, sc, apart)
 }
 
-// checkNested says what a run with several dispatchers cannot do.
-func (o *Options) checkNested(sc *scenarios.Scenario) error {
-	external := slices.IndexFunc(sc.Clients, func(c scenarios.Client) bool { return c.External && strings.Contains(c.Name, "/") })
-	for _, cannot := range []struct {
-		is   bool
-		what string
-	}{
-		{o.Serve, "be served for clients that are all started elsewhere"},
-		{sc.PublicLCM != "" && !o.Private, "be shown on a public LCM network"},
-		{external >= 0, "have a client from outside in a scenario inside"},
-	} {
-		if cannot.is {
-			return fmt.Errorf("a run whose scenarios inside have dispatchers of their own cannot %s; leave --nested out: the results are the same", cannot.what)
+// CheckNested says what keeps a scenario from being carried out by several dispatchers, where the options ask for that: each is a problem of the scenario, or
+// a flag. It says nothing of other options.
+func (o *Options) CheckNested(sc *scenarios.Scenario) error {
+	if !o.Nested && !o.Apart || len(sc.Nested) == 0 {
+		return nil
+	}
+	if o.Serve {
+		return errors.New("a run whose scenarios inside have dispatchers of their own cannot be served for clients that are all started elsewhere; leave --nested out: the results are the same")
+	}
+	var all []problem.Problem
+	if sc.PublicLCM != "" && !o.Private {
+		all = append(all, sc.Problem("", []string{"public_lcm"}, "a run whose scenarios inside have dispatchers of their own is not shown on a public LCM network; leave --nested out: "+
+			"the results are the same; or give --lcm off"))
+	}
+	entry := -1
+	for i := range sc.Clients {
+		c := &sc.Clients[i]
+		if c.Index == 0 {
+			entry++
+		}
+		if c.External && c.Scope != nil && (o.Apart || o.far()) && c.Index == 0 {
+			all = append(all, sc.Problem("", []string{"clients", strconv.Itoa(entry)}, fmt.Sprintf("client %q joins from outside, and the process in which the scenario around it is carried out lets in nobody; "+
+				"give --nested alone, or leave it out: the results are the same", c.Name)))
 		}
 	}
-	return nil
+	if all == nil {
+		return nil
+	}
+	return &problem.Invalid{Problems: all}
 }
 
 // prepare makes the runners. If it fails, nothing is left open.
@@ -124,7 +137,16 @@ func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Option
 		inner := *o
 		inner.Out = n.outer.dir.File(nestedDir + c.name)
 		inner.Live, inner.Ready, inner.Watch, inner.Warn, inner.Strict = nil, nil, nil, nil, false
-		inner.Listen, inner.Tokens = "", ""
+		inner.Tokens = ""
+		if inner.Listen = ""; slices.ContainsFunc(c.scenario.Clients, func(cl scenarios.Client) bool { return cl.External }) {
+			inner.Listen = besides(o.Listen, c.name)
+			inner.Ready = func(url, token, tokens string) error {
+				if o.ReadyInside == nil {
+					return nil
+				}
+				return o.ReadyInside(c.name, url, token, tokens)
+			}
+		}
 		c.around = &nearRun{n.outer, n.outer.server.Gate("the nested run "+c.name, c.told)}
 		if err := c.prepare(ctx, &inner); err != nil {
 			return err
@@ -132,6 +154,17 @@ func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Option
 		runners = append(runners, c.runner)
 	}
 	return nil
+}
+
+// besides is where a nested run listens for clients from outside, if the outer one listens at an address: on the same host at a free port, or at a path beside it.
+func besides(listen, name string) string {
+	if host, _, err := net.SplitHostPort(listen); err == nil {
+		return net.JoinHostPort(host, "0")
+	}
+	if listen == "" {
+		return ""
+	}
+	return listen + "." + name
 }
 
 // carryOut carries out all runs at once, and returns what came of them together.

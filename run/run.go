@@ -116,6 +116,8 @@ type Options struct {
 	// Ready is called when clients can join from outside, with the address and the token they need, or with the file that has a token for
 	// each of them. May be nil.
 	Ready func(url, token, tokens string) error
+	// ReadyInside is called likewise with the name of a nested run that has clients from outside: they join at an address of its own. May be nil.
+	ReadyInside func(name, url, token, tokens string) error
 	// Watch is called with the server when it begins to serve, to show its progress. May be nil.
 	Watch func(*server.Server)
 	// Live says how the run can be watched while it goes on. Nil: not at all.
@@ -270,6 +272,7 @@ type listeners struct {
 	outside *transport.Listener // nil if no client joins from outside
 	token   string
 	started string // the join token of what the run starts on other hosts: another one in each life of the run, so that what is left there of an earlier one is not let in
+	proxies string // the join token of the proxies of clients of other runs, which a gateway knows
 	bound   boundTokens
 	made    []byte // the certificate that was made for the run, if one was
 	doors   string // the file in which they are written down; empty: none

@@ -177,7 +177,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 	r.channels, r.loads = newChannelCheck(sc, r.names()), &loads{Table: table}
 	config := server.Config{
 		Core:     metasim.Config{Delays: r.loads, Until: sc.Until, MaxSteps: sc.MaxSteps, AheadOf: sc.AheadOf(), Memory: sc.Memory, Cascade: sc.Cascade},
-		Scenario: sc.Name, Seed: sc.Seed, Scopes: sc.Scopes, Token: r.listeners.token, Tokens: r.listeners.tokens(o, sc), Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
+		Scenario: sc.Name, Seed: sc.Seed, Scopes: sc.Scopes, Token: r.listeners.token, Tokens: r.listeners.tokens(o, sc, r.part), Detach: map[string]bool{}, Inside: map[string]bool{}, Driven: sc.Rate > 0,
 		Timed:        !r.options.NoTrace && !r.options.NoJournal, // a report reads the times in the journal
 		Live:         len(sc.RealTime()) > 0,
 		Patience:     r.options.patience(sc),

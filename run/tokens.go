@@ -43,14 +43,19 @@ func bind(o *Options, sc *scenarios.Scenario, dir journal.Dir, before *doors) (t
 // forStarted is the join token of the processes that the run starts.
 func (l *listeners) forStarted() string { return cmp.Or(l.started, l.token) }
 
-// tokens are the join tokens that are bound to names.
-func (l *listeners) tokens(o *Options, sc *scenarios.Scenario) map[string]string {
-	if l.started == "" {
+// tokens are the join tokens that are bound to names. Those of proxies nobody else knows: a client that came to the wrong dispatcher would join in place of its proxy.
+func (l *listeners) tokens(o *Options, sc *scenarios.Scenario, p *part) map[string]string {
+	if l.started == "" && p == nil {
 		return l.bound.byName
 	}
 	all := map[string]string{}
+	if p != nil {
+		for _, name := range p.proxies {
+			all[name] = l.proxies
+		}
+	}
 	for i := range sc.Clients {
-		if c := &sc.Clients[i]; !c.External && !o.inside(*c) && !o.idles(c.Name) {
+		if c := &sc.Clients[i]; l.started != "" && !c.External && !o.inside(*c) && !o.idles(c.Name) {
 			all[c.Name] = l.started
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"metasim/internal/problem"
+	"metasim/run"
 	"metasim/scenarios"
 	"metasim/scenarios/advice"
 )
@@ -22,12 +23,16 @@ type validation struct {
 func newValidate(std streams) *cobra.Command {
 	var f scenarioFlags
 	var asJSON bool
+	var how run.Options
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a scenario and name everything that is wrong with it",
 		Args:  exactly(1, "one scenario file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			warnings, advices, err := advice.Review(args[0], f.Overrides)
+			if err == nil && (how.Nested || how.Apart) {
+				err = checkNested(args[0], &f, &how)
+			}
 			v := validation{
 				OK: err == nil, Errors: []problem.Problem{},
 				Warnings: append([]problem.Problem{}, warnings...), Advice: append([]problem.Problem{}, advices...),
@@ -61,8 +66,17 @@ func newValidate(std streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
+	flags := cmd.Flags()
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")
+	flags.BoolVar(&how.Nested, "nested", false, "check also that metasim run --nested can carry it out")
+	flags.BoolVar(&how.Apart, "nested-processes", false, "likewise with --nested-processes, or with --nested on other hosts")
 	return cmd
+}
+
+// checkNested says what keeps a scenario that is good from being carried out by several dispatchers.
+func checkNested(file string, f *scenarioFlags, how *run.Options) error {
+	sc, _, err := scenarios.Load(file, f.Overrides) // its warnings are known
+	return errors.Join(err, how.CheckNested(sc))
 }
 
 func newSchema(std streams) *cobra.Command {

@@ -39,7 +39,7 @@ func (t *tokens) refusal(client, token string, joined bool) string {
 	case !bound:
 		return fmt.Sprintf("client %q has not the join token of this run; give it METASIM_TOKEN as the server printed it", client)
 	case !equal(token, own):
-		return fmt.Sprintf("client %q has not its own join token; give it METASIM_TOKEN as the server wrote it beside this name into its file of join tokens", client)
+		return fmt.Sprintf("client %q has not its own join token; give it METASIM_TOKEN as the server wrote it beside this name into its file of join tokens; in a run with --nested, join at the address of the scenario that it is in", client)
 	case joined:
 		return fmt.Sprintf("the join token of client %q has been used; it is good for one join", client)
 	}
