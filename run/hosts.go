@@ -73,10 +73,14 @@ func (c *clients) prepare(ctx context.Context) error {
 
 // doctor is what says more about hosts that are not ready.
 func (o *Options) doctor() string {
-	if o.Launch == "slurm" {
-		return "--launch slurm"
+	flags, found := "--launch slurm", strings.Join(o.Self, " ")
+	if o.Launch == "ssh" {
+		flags, found = "--hosts "+strings.Join(o.Hosts, ","), "metasim"
 	}
-	return "--hosts " + strings.Join(o.Hosts, ",")
+	if o.Remote != found { // the doctor does not find it by itself
+		flags += " --remote " + o.Remote
+	}
+	return flags
 }
 
 // watchLauncher ends the run when all its hosts are taken away.
