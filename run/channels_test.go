@@ -41,7 +41,7 @@ func checked(t *testing.T, shown bool, clients ...string) []string {
 			}
 		}
 	}
-	return texts(check.warnings(shown))
+	return texts(warnings(check.declared, shown))
 }
 
 func TestWarnings(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"metasim/internal/problem"
 	"metasim/metasim"
 	"metasim/scenarios"
+	"metasim/scenarios/flow"
 )
 
 // A scenario inside of another one may have a dispatcher of its own (Options.Nested): it is a run for itself, which is one client of the outer run, behind
@@ -56,7 +57,7 @@ func nested(ctx context.Context, sc *scenarios.Scenario, o Options) (*Outcome, e
 			n.cells = append(n.cells, newCell(n, sc, name))
 		}
 	}
-	if err := n.prepare(ctx, &outer, &o, apart); err != nil {
+	if err := n.prepare(ctx, sc, &outer, &o, apart); err != nil {
 		return nil, err
 	}
 	return n.carryOut(ctx, sc, apart)
@@ -94,7 +95,7 @@ func (o *Options) CheckNested(sc *scenarios.Scenario) error {
 }
 
 // prepare makes the runners. If it fails, nothing is left open.
-func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Options, apart []*farCell) (err error) {
+func (n *nest) prepare(ctx context.Context, sc, outer *scenarios.Scenario, o *Options, apart []*farCell) (err error) {
 	var runners []*runner
 	defer func() {
 		for _, r := range runners {
@@ -103,7 +104,7 @@ func (n *nest) prepare(ctx context.Context, outer *scenarios.Scenario, o *Option
 			}
 		}
 	}()
-	p := &part{watch: outerWatch{n}}
+	p := &part{watch: outerWatch{n}, declared: func() []flow.Declaration { return n.declarations(sc) }}
 	of := map[string]hearer{}
 	add := func(name string, own []string, h hearer) {
 		group := append([]string{name}, own...)

@@ -52,6 +52,7 @@ func bothWays(t *testing.T, sc *scenarios.Scenario, transport string) *run.Outco
 	require.Equal(t, flat.Digests, nested.Digests)
 	require.Equal(t, flat.Messages, nested.Messages)
 	require.Equal(t, flat.EndNS, nested.EndNS)
+	require.Equal(t, flat.Warnings, nested.Warnings)
 	require.Len(t, nested.Clients, len(flat.Clients))
 	for i, c := range nested.Clients {
 		require.Equal(t, []any{flat.Clients[i].Name, flat.Clients[i].Digest, flat.Clients[i].Exit, flat.Clients[i].Result}, []any{c.Name, c.Digest, c.Exit, c.Result})

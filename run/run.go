@@ -20,6 +20,7 @@ import (
 	"metasim/run/launch"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
+	"metasim/scenarios/flow"
 	"metasim/server"
 	"metasim/wire"
 	"metasim/wire/transport"
@@ -352,4 +353,6 @@ type part struct {
 	scopes  scope.Set    // of its own clients; those of other runs are called by their full names
 	watch   server.Observer
 	settled func(*metasim.Dispatcher)
+	// declared is what the clients of all runs have declared, once they have joined. In a nested run it is nil.
+	declared func() []flow.Declaration
 }

@@ -308,7 +308,7 @@ func (r *runner) notePlaces(ctx context.Context) {
 
 // checkStrictly returns an error if clients have declared anything in vain. The server has its turn: nobody who watches the run is told now.
 func (r *runner) checkStrictly() error {
-	if r.warnings = r.channels.warnings(r.mirror != nil); len(r.warnings) > 0 {
+	if r.warnings = r.inVain(); len(r.warnings) > 0 {
 		return strictError(r.warnings)
 	}
 	return nil
@@ -325,7 +325,7 @@ func (r *runner) checkChannels(ctx context.Context) {
 			return
 		}
 	}
-	if r.warnings = r.channels.warnings(r.mirror != nil); r.live != nil && len(r.warnings) > 0 {
+	if r.warnings = r.inVain(); r.live != nil && len(r.warnings) > 0 {
 		r.live.monitor.Warn(shortened(texts(r.warnings), "warnings in --json"))
 	}
 	g := r.scenario.Flow
