@@ -55,9 +55,11 @@ func (n *nest) merge(out *Outcome, inner []*cellResult) {
 		out.Deterministic = out.Deterministic && of.Outcome.Deterministic
 		out.EndNS = max(out.EndNS, of.Outcome.EndNS)
 		out.Warnings = append(out.Warnings, of.Outcome.Warnings...)
+		out.Live = append(out.Live, of.Outcome.Live...)
 	}
 	slices.SortFunc(all, func(a, b server.ClientResult) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(results, func(a, b ClientOutcome) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(out.Live)
 	out.Clients = results
 	shares := func(yield func(metasim.Share) bool) {
 		for _, c := range all {

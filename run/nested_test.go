@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,6 +95,17 @@ func TestNestedDigests(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Who takes part in real time is named, in whatever run it is.
+func TestNestedLive(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+	out := bothWays(t, composed(t, `{name: live, rate: 20, until: 200ms, clients: [{name: cell, model: scenario, with: {file: 1.yaml, expose: [X]}}, {name: ear, model: sink, with: {channels: [X]}}], links: [{delay: 1ms}]}`,
+		fmt.Sprintf(`{name: cell, clients: [{name: real, model: bridge, with: {url: "tcpq://%s", serve: true, out: [X]}}, {name: x, model: source, with: {channel: X, period: 20ms}}]}`, free.Addr())), "mem")
+	require.Equal(t, []string{"cell/real"}, out.Live)
 }
 
 // Each run of several dispatchers has a journal, by which it can be done again.
