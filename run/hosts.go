@@ -130,10 +130,19 @@ func (c *clients) startRelay(ctx context.Context, h *host) error {
 	case h.server = <-addresses:
 		return nil
 	case <-relay.Done():
-		return fmt.Errorf("host %s: its relay ended: %s %s", h.name, relay.exit(), strings.Join(relay.lastOutput(), " "))
+		return fmt.Errorf("host %s: its relay ended: %s", h.name, howRelay(relay))
 	case <-ctx.Done():
 		return fmt.Errorf("host %s: its relay does not answer: %w", h.name, context.Cause(ctx))
 	}
+}
+
+// howRelay says how a relay has ended, with what it has said last of what is wrong: it prints the address for its clients, which does not belong there.
+func howRelay(p *process) string {
+	lines := tail(p.stderr, lastLines)
+	if len(lines) == 0 {
+		return p.exit()
+	}
+	return p.exit() + ": " + strings.Join(lines, " ")
 }
 
 // launchRelay starts the process of a relay. It hands over the address for the clients, which the relay prints.
@@ -180,7 +189,7 @@ func (c *clients) keepRelay(ctx context.Context, h *host) {
 		if relay.Err() == nil || errors.As(relay.Err(), new(*supervisor.LostHostError)) || within(ctx.Done(), helloGrace) {
 			return // the run is over for this host
 		}
-		how := fmt.Sprintf("the relay of host %s ended: %s %s", h.name, relay.exit(), strings.Join(relay.lastOutput(), " "))
+		how := fmt.Sprintf("the relay of host %s ended: %s", h.name, howRelay(relay))
 		if lives == relayLives {
 			c.server.Fail(fmt.Errorf("%s; it was started %d times", how, lives))
 			return
