@@ -123,6 +123,7 @@ func TestAuthorityServeRefuses(t *testing.T) {
 		{"a condition that keeps a node", "sim-a", "POST", "/v1/entities", `{"id":"box","keep":[{"path":"/entities/box"}]}`, nil, 400, "unknown-field", "keep"},
 		{"a transaction", "sim-a", "POST", "/v1/transactions", `{"commands":[]}`, nil, 404, "not-found", ""},
 		{"hops that end with another", "sim-a", "GET", "/v1/entities/ball", "", []string{"Metasim-Trail", "sim-a, sim-b"}, 400, "forged-trail", "sim-a sent"},
+		{"hops that nobody has travelled", "sim-a", "GET", "/v1/entities/ball", "", []string{"Metasim-Trail", "sim-b, home-b, sim-a"}, 400, "forged-trail", "only homeservers"},
 		{"a message that began with another", "sim-b", "POST", "/v1/messages", fmt.Sprintf(message, `"sim-a"`), nil, 400, "forged-trail", ""},
 		{"a homeserver that leaves out a hop", "home-b", "POST", "/v1/messages", fmt.Sprintf(message, `"home-b"`), nil, 400, "forged-trail", ""},
 		{"another instance", "sim-a", "GET", "/v1/entities/ball", "", []string{"Metasim-Instance", "west"}, 421, "other-instance", `"west"`},

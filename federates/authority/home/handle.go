@@ -224,6 +224,9 @@ func (c *call) checkSender() *problem {
 	if err := transfer.CheckTrail(c.account.Name, c.Trail); errors.As(err, &forged) {
 		return refuse("forged-trail", "%v", err)
 	}
+	if len(c.Trail) > 1 && !c.passes() {
+		return refuse("forged-trail", "%s sends a request whose trail is %q; only homeservers that this one knows pass requests on", c.account.Name, c.Trail)
+	}
 	return nil
 }
 

@@ -53,7 +53,7 @@ func kindsOfProblems() []kindOfProblem {
 		{"unknown-field", 400, "The body has a field that is not known"},
 		{"unknown-parameter", 400, "The query has a parameter that is not known"},
 		{"invalid-value", 400, "A value is not allowed"},
-		{"forged-trail", 400, "The hops that the request claims do not end with who sent it"},
+		{"forged-trail", 400, "The hops that the request claims are not those that it has travelled"},
 		{"bad-key", 400, "The key is no public key on P-256"},
 		{"private-key", 400, "A private key was sent"},
 		{"expired-key", 400, "The key is not valid any more"},
