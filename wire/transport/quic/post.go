@@ -106,7 +106,7 @@ type PostOffice struct {
 }
 
 // ListenPost listens at "quic://host:port", where port 0 stands for a free one, with the certificate of a server. refused is called, on any goroutine, with who was not let in,
-// and why.
+// and why. One that listens later at the same port, with the same certificate, tells the Posts of the one before that it does not know them.
 func ListenPost(url string, s *secure.Server, refused func(who net.Addr, why error)) (*PostOffice, error) {
 	hostport, _, _, err := secure.ParseURL("quic", url)
 	if err != nil {
@@ -116,12 +116,22 @@ func ListenPost(url string, s *secure.Server, refused func(who net.Addr, why err
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w; use an address of this machine", url, err)
 	}
-	quiet()
 	udp, err := net.ListenUDP("udp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w; use a free port, or 0 for any", url, err)
 	}
-	o := &PostOffice{url: s.URL("quic", udp.LocalAddr().String()), sock: &socket{transport: &quicgo.Transport{Conn: udp}, users: 1}}
+	return postOn(udp, s, refused)
+}
+
+// postOn listens on a packet connection, which is closed with the office.
+func postOn(packets net.PacketConn, s *secure.Server, refused func(who net.Addr, why error)) (*PostOffice, error) {
+	quiet()
+	reset, err := s.ResetKey()
+	if err != nil {
+		return nil, errors.Join(err, packets.Close())
+	}
+	endpoint := &quicgo.Transport{Conn: packets, StatelessResetKey: (*quicgo.StatelessResetKey)(&reset)}
+	o := &PostOffice{url: s.URL("quic", packets.LocalAddr().String()), sock: &socket{transport: endpoint, users: 1}}
 	all := s.TLS()
 	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		one := s.TLS()
@@ -136,7 +146,7 @@ func ListenPost(url string, s *secure.Server, refused func(who net.Addr, why err
 		return one, nil
 	}
 	if o.quic, err = o.sock.transport.Listen(all, postConfig(postStreams)); err != nil {
-		return nil, errors.Join(err, o.sock.transport.Close(), udp.Close())
+		return nil, errors.Join(err, endpoint.Close(), packets.Close())
 	}
 	return o, nil
 }
