@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 )
 
 // A File is being written as path.partial. Commit gives it its own name, Discard removes it. What is not an ordinary file, as
@@ -73,4 +75,26 @@ func Write(path string, content []byte, perm fs.FileMode) error {
 		return errors.Join(err, f.Discard())
 	}
 	return f.Commit()
+}
+
+// WriteSync writes a whole file, which outlives a crash of the machine once WriteSync has returned: the name, too, is on the disk then.
+func WriteSync(path string, content []byte, perm fs.FileMode) error {
+	f, err := Create(path, perm)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
+	}
+	if err := f.Commit(); err != nil || runtime.GOOS == "windows" { // which syncs no directories
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -54,6 +54,20 @@ func TestFile(t *testing.T) {
 	require.Equal(t, []string{"x"}, names(t, dir))
 }
 
+// WriteSync leaves one whole file, or the old one.
+func TestWriteSync(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x")
+	for _, text := range []string{"old", "new"} {
+		require.NoError(t, atomicfile.WriteSync(path, []byte(text), 0o600))
+		require.Equal(t, text, content(t, path))
+		require.Equal(t, []string{"x"}, names(t, dir))
+	}
+	require.ErrorIs(t, atomicfile.WriteSync(filepath.Join(dir, "none", "x"), nil, 0o600), os.ErrNotExist)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "y", "full"), 0o755))
+	require.Error(t, atomicfile.WriteSync(filepath.Join(dir, "y"), nil, 0o600))
+}
+
 func TestFailures(t *testing.T) {
 	dir := t.TempDir()
 	require.ErrorIs(t, atomicfile.Write(filepath.Join(dir, "none", "x"), nil, 0o600), os.ErrNotExist)

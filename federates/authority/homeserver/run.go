@@ -21,6 +21,7 @@ import (
 	"metasim/federates/authority/store"
 	"metasim/federates/authority/store/bolt"
 	"metasim/federates/authority/store/etcd"
+	"metasim/internal/atomicfile"
 	"metasim/internal/filelock"
 	"metasim/internal/outward"
 	"metasim/wire/transport/secure"
@@ -173,7 +174,7 @@ func openKey(name string) (key []byte, err error) {
 	key, err = os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if key, err = home.NewKey(); err == nil {
-			err = os.WriteFile(name, key, 0o600)
+			err = atomicfile.WriteSync(name, key, 0o600) // what it signs proves nothing without it
 		}
 	}
 	if err != nil {

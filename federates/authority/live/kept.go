@@ -96,18 +96,8 @@ func (s *server) save() error {
 	if err != nil {
 		return err
 	}
-	f, err := atomicfile.Create(s.file(), 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(text); err == nil {
-		err = f.Sync() // the machine may crash too
-	}
-	if err != nil {
-		return errors.Join(err, f.Discard())
-	}
 	s.written, s.writtenAt = key, time.Now()
-	return f.Commit()
+	return atomicfile.WriteSync(s.file(), text, 0o600) // the machine may crash too
 }
 
 // A BusyError: another process works with the directory.
