@@ -64,7 +64,7 @@ func TestAuthorityServeFromItsDocument(t *testing.T) {
 	require.Len(t, token, 2, h.said)
 	out, err := exec.CommandContext(t.Context(), python, "testdata/homeserver.py", h.url, token[1]).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "tried 32 operations")
+	require.Contains(t, string(out), "tried 35 operations")
 }
 
 // What was answered is there after the process was killed while it wrote, and the directory can be used again at once.

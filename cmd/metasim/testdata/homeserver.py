@@ -110,6 +110,11 @@ def main(url, admin):
     assert call(200, "setOwnership", tokens["sim-a"], {"owner": "sim-a"}, id="ball")[0] == {"owner": "sim-a", "epoch": 1}
     signers, _ = call(200, "showSigners", tokens["sim-b"], id="ball")
     assert len(signers["keys"]) == 1, signers
+    signer = call(200, "listSigners", tokens["sim-b"])[0]["items"][0]
+    assert signer["homeserver"] == "home" and signer["jwk"] == signers["keys"][0], signer
+    assert call(200, "showSigner", tokens["sim-b"], kid=signer["kid"])[0] == signer
+    call(403, "removeSigner", tokens["sim-b"], kid=signer["kid"], problem="forbidden")
+    call(409, "removeSigner", admin, kid=signer["kid"], problem="own-key")
     value, header = call(200, "showOwnership", tokens["sim-b"], id="ball")
     call(304, "showOwnership", tokens["sim-b"], id="ball", headers={"If-None-Match": header["ETag"]})
     call(200, "setRule", tokens["boss"], {"rule": "deny"}, id="ball")

@@ -41,6 +41,7 @@ func kindsOfProblems() []kindOfProblem {
 		{"method-not-allowed", 405, "The resource does not have this method"},
 		{"exists", 409, "There is one of this name"},
 		{"own-account", 409, "An admin does not remove its own account"},
+		{"own-key", 409, "A homeserver does not remove the key by which it signs"},
 		{"answered", 409, "The request was answered already"},
 		{"too-many-pending", 409, "Too many requests wait for the master"},
 		{"unexpected-message", 409, "The message is not for a homeserver, or not from who sent it"},

@@ -25,6 +25,11 @@ func routes() []route {
 		{method: "GET", path: "/v1/keys/{kid}", id: "showKey", summary: "A public key", status: 200, answer: "Key", problems: []string{"unknown-key"}, handle: showKey},
 		{method: "DELETE", path: "/v1/keys/{kid}", id: "removeKey", summary: "Remove a public key", status: 204, problems: []string{"unknown-key", "forbidden", "precondition-failed"}, handle: removeKey},
 
+		{method: "GET", path: "/v1/signers", id: "listSigners", summary: "The public keys of the homeservers that have worked on this tree", list: true, status: 200, answer: "SignerList", handle: listSigners},
+		{method: "GET", path: "/v1/signers/{kid}", id: "showSigner", summary: "The public key of a homeserver", status: 200, answer: "Signer", problems: []string{"unknown-key"}, handle: showSigner},
+		{method: "DELETE", path: "/v1/signers/{kid}", id: "removeSigner", summary: "Remove the key of a homeserver that is gone: what it has granted proves nothing any more", admin: true, status: 204,
+			problems: []string{"unknown-key", "own-key", "precondition-failed"}, handle: removeSigner},
+
 		{method: "GET", path: "/v1/servers", id: "listServers", summary: "All simulation servers that have registered here", list: true, status: 200, answer: "ServerList", handle: listServers},
 		{method: "GET", path: "/v1/servers/{name}", id: "showServer", summary: "Where a simulation server is found, and its key; other homeservers are asked too", status: 200, answer: "Server",
 			problems: []string{"unknown-server", "homeserver-unreachable"}, handle: showServer},

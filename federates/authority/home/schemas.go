@@ -37,13 +37,14 @@ func schemas() object {
 			is("status", object{"enum": []string{pending, granted, refused}}), may("reason", text)),
 		"RequestList": structure(is("items", object{"type": "array", "items": ref("Request")})),
 		"Server":      structure(is("name", name), is("url", text), is("kid", text), is("jwk", jwk), is("since_ns", whole)),
+		"Signer":      structure(is("kid", text), is("homeserver", text), is("jwk", jwk)),
 		"Signers":     structure(is("owner", name), is("epoch", epoch), is("keys", object{"type": "array", "items": jwk})),
 		"ServerWish":  structure(is("url", text), is("jwk", jwk)),
 		"Message":     messageSchema(),
 		"Mail":        structure(is("items", object{"type": "array", "items": structure(is("number", whole), is("message", ref("Message")))})),
 		"Problem":     problemSchema(),
 	}
-	for _, item := range []string{"Account", "Key", "Entity", "Server"} {
+	for _, item := range []string{"Account", "Key", "Entity", "Server", "Signer"} {
 		all[item+"List"] = structure(is("items", object{"type": "array", "items": ref(item)}), may("next", text))
 	}
 	return all

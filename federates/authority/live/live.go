@@ -210,6 +210,9 @@ type trusted struct {
 // freshFor is how long what the homeserver has said of a server is not asked again because of a key that is not known, and for how long who has handed over what it could not prove has it not asked.
 const freshFor = 100 * time.Millisecond
 
+// trustFor is how long the keys of an entity count without being asked for again: an admin may have removed one.
+const trustFor = time.Minute
+
 // A letter that waits at the homeserver.
 type waiting struct {
 	Number  uint64           `json:"number"`

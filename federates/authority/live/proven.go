@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 // Where there is a homeserver, a handover is taken only with the grant that the homeserver has signed: this entity, with this epoch, from its sender to this server. So who has
 // an account, and even who owned the entity once, hands over nothing that is not granted. The keys are those of the homeserver that keeps the entity, as the own one says; they
-// are asked for when an entity is handed over for the first time, and when a grant is signed by another.
+// are asked for when an entity is handed over for the first time, when a grant is signed by another, and again after trustFor.
 
 // An UnprovenError: a server hands over what nobody has granted it.
 type UnprovenError struct {
@@ -81,7 +82,7 @@ func (h *homeLink) trust(ctx context.Context, entity string, fresh bool, doubted
 	k, known := h.trusted[entity]
 	h.mu.Unlock()
 	switch {
-	case known && (!fresh || time.Since(k.at) < freshFor):
+	case known && (!fresh && time.Since(k.at) < trustFor || time.Since(k.at) < freshFor):
 		return k, nil
 	case time.Since(doubted) < freshFor:
 		return trusted{}, errDoubted
@@ -90,17 +91,20 @@ func (h *homeLink) trust(ctx context.Context, entity string, fresh bool, doubted
 		Epoch transfer.Sequence
 		Keys  []json.RawMessage
 	}
-	if _, err := h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/entities/" + url.PathEscape(entity) + "/signers"}, nil, &got); err != nil {
-		return trusted{}, err
-	}
-	k = trusted{map[string]seal.PublicKey{}, got.Epoch, time.Now()}
-	for _, jwk := range got.Keys {
-		key, err := seal.ParsePublicKey(jwk)
-		if err != nil {
-			return trusted{}, fmt.Errorf("a key of the homeserver that keeps %s: %w", entity, err)
+	switch status, err := h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/entities/" + url.PathEscape(entity) + "/signers"}, nil, &got); {
+	case err == nil:
+		k = trusted{keys: map[string]seal.PublicKey{}, epoch: got.Epoch}
+		for _, jwk := range got.Keys {
+			key, err := seal.ParsePublicKey(jwk)
+			if err != nil {
+				return trusted{}, fmt.Errorf("a key of the homeserver that keeps %s: %w", entity, err)
+			}
+			k.keys[key.ID] = key
 		}
-		k.keys[key.ID] = key
-	}
+	case !known || fresh || status == http.StatusNotFound:
+		return trusted{}, err
+	} // else what it said before counts for longer
+	k.at = time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.trusted[entity] = k

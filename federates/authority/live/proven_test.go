@@ -1,6 +1,7 @@
 package live
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,36 @@ func TestUnprovenHandoversAskSeldom(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	require.LessOrEqual(t, stub.set(false)-before, 2+2*int(time.Since(began)/freshFor))
 	require.Empty(t, a.owns())
+}
+
+// A key that an admin has removed counts for a minute at most, unless the homeserver does not answer.
+func TestRemovedKeysCountNoMore(t *testing.T) {
+	_, _, stub := newSigning(t)
+	home := httptest.NewServer(stub)
+	t.Cleanup(home.Close)
+	h, err := newHomeLink(&Config{Name: "a", Home: &Home{Name: "home", At: home.URL, Token: "x", Instance: "east"}}, "", nil)
+	require.NoError(t, err)
+	m := handover("ball", 1)
+	m.Proof = stub.proof("ball", 1, "b")
+	prove := func() error {
+		_, err := h.prove(t.Context(), h.opening("b"), "b", &m)
+		return err
+	}
+	age := func() {
+		k := h.trusted["ball"]
+		k.at = k.at.Add(-trustFor)
+		h.trusted["ball"] = k
+	}
+	require.NoError(t, prove())
+	stub.renew()
+	require.NoError(t, prove())
+	stub.set(true) // down
+	age()
+	require.NoError(t, prove())
+	stub.set(false)
+	require.NoError(t, prove())
+	age()
+	require.ErrorContains(t, prove(), "unknown key")
 }
 
 // count returns how many events there were of a kind.
