@@ -147,5 +147,23 @@ func (m *mailer) dial(ctx context.Context) (p *quic.Post, err error) {
 		return nil, err
 	}
 	m.link.to = m.dialled
-	return quic.DialPost(ctx, m.dialled.url, m.server.cfg.Token)
+	if p, err = quic.DialPost(ctx, m.dialled.url, m.server.cfg.Token); err == nil && m.server.home != nil {
+		go m.sayHello(p)
+	}
+	return p, err
+}
+
+// sayHello has the other server know who sends datagrams over a connection, whenever it asks, until the connection ends.
+func (m *mailer) sayHello(p *quic.Post) {
+	var said time.Time
+	for {
+		b, err := p.ReceiveDatagram(context.Background())
+		if err != nil {
+			return
+		}
+		if len(b) == 1 && b[0] == helloDatagram && time.Since(said) > helloEvery/2 {
+			said = time.Now()
+			m.post(letter{text: []byte(helloText), again: true}) // the other server may have another key by now
+		}
+	}
 }

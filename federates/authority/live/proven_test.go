@@ -17,6 +17,8 @@ import (
 // A signing server is b, which says to a what it likes, signed by itself.
 type signing struct {
 	t      *testing.T
+	key    seal.PrivateKey
+	to     seal.PublicKey // of a
 	sealer *seal.Sealer
 	post   *quic.Post
 }
@@ -34,7 +36,7 @@ func newSigning(t *testing.T) (b *signing, a *hosted, stub *homeStub) {
 	a, to, stub := hostAtHome(t, own.PublicKey)
 	sealer, err := seal.NewSealer(seal.Link{Instance: "east", Sender: "b", Recipient: "a", Channel: transferChannel}, own, to)
 	require.NoError(t, err)
-	return &signing{t, sealer, a.dial()}, a, stub
+	return &signing{t, own, to, sealer, a.dial()}, a, stub
 }
 
 // A handover is taken with the grant of the homeserver that keeps the entity, and with no other text. Another homeserver of the same tree may have signed it. While the homeserver is not there,

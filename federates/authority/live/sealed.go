@@ -10,6 +10,7 @@ import (
 	"metasim/federates/authority/seal"
 	"metasim/federates/authority/transfer"
 	"metasim/metasim"
+	"metasim/wire/transport/quic"
 )
 
 // Servers with homeservers sign and encrypt what they say to each other. A server makes a new key each time it starts, and registers it with its
@@ -43,12 +44,18 @@ func (e *UnsealedError) Error() string {
 	return fmt.Sprintf("what %s says is not signed by it; start it with --home, so that it is", e.From)
 }
 
-// open returns what has come from another server, opened if it is sealed. It is called from several goroutines at once.
-func (h *homeLink) open(ctx context.Context, b []byte) []parcel {
+// open returns what has come from another server, opened if it is sealed. It is called from several goroutines at once, for each caller from one.
+func (h *homeLink) open(ctx context.Context, q *quic.Caller, b []byte) []parcel {
 	from, text, err := unpack(b)
-	p := parcel{from: from, text: text, err: err}
-	datagram := len(text) > 0 && (text[0] == sightsDatagram || text[0] == pieceDatagram || text[0] == lookDatagram)
-	if h == nil || err != nil || datagram {
+	p := parcel{from: from, text: text, err: err, caller: q}
+	if h == nil || err != nil || len(text) > 0 && text[0] == lookDatagram {
+		return []parcel{p}
+	}
+	if len(text) > 0 && (text[0] == sightsDatagram || text[0] == pieceDatagram) {
+		var counts bool
+		if counts, p.err = callerOf(q).counts(q, from); !counts && p.err == nil {
+			return nil
+		}
 		return []parcel{p}
 	}
 	if len(text) > 0 && text[0] == '{' {
@@ -63,9 +70,13 @@ func (h *homeLink) open(ctx context.Context, b []byte) []parcel {
 		p.err = err
 		return []parcel{p}
 	}
+	callerOf(q).name = from
 	var out []parcel
 	for _, m := range all {
-		p := parcel{from: from, sealed: true}
+		if string(m.Payload) == helloText {
+			continue
+		}
+		p := parcel{from: from, sealed: true, caller: q}
 		if p.says, p.err = transfer.Decode(m.Payload); p.err == nil {
 			p.epoch, p.doubt = h.prove(ctx, o, from, &p.says)
 		}

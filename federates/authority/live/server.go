@@ -36,8 +36,7 @@ func (s *server) run(ctx context.Context, cert *secure.Server, commands <-chan C
 	ended := make(chan error, 1)
 	go func() {
 		ended <- office.Receive(ctx, func(b []byte, caller *quic.Caller) {
-			for _, p := range s.home.open(ctx, b) {
-				p.caller = caller
+			for _, p := range s.home.open(ctx, caller, b) {
 				select {
 				case received <- p:
 				case <-ctx.Done():

@@ -155,7 +155,10 @@ func postOn(packets net.PacketConn, s *secure.Server, refused func(who net.Addr,
 func (o *PostOffice) URL() string { return o.url }
 
 // A Caller is who has sent something to a PostOffice, as long as the connection lasts.
-type Caller struct{ quic *quicgo.Conn }
+type Caller struct {
+	quic *quicgo.Conn
+	Note any // of whoever takes what the caller sends: used while it takes something, and not by the post
+}
 
 // SendDatagram sends back what may be lost. It waits while many are to be sent.
 func (c *Caller) SendDatagram(datagram []byte) error { return c.quic.SendDatagram(datagram) }
@@ -172,7 +175,7 @@ func (o *PostOffice) Receive(ctx context.Context, take func(b []byte, from *Call
 			return err
 		}
 		var turn sync.Mutex
-		caller := &Caller{q}
+		caller := &Caller{quic: q}
 		inTurn := func(b []byte) {
 			turn.Lock()
 			defer turn.Unlock()
