@@ -11,7 +11,6 @@ import (
 	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/scenarios"
-	"metasim/scenarios/flow"
 	"metasim/server"
 	"metasim/wire"
 )
@@ -120,20 +119,6 @@ func (n *nest) joined(name string, ev *metasim.Join) {
 	if n.missing--; n.missing == 0 {
 		close(n.complete)
 	}
-}
-
-// declarations are what the real clients of a scenario that have joined have declared.
-func (n *nest) declarations(sc *scenarios.Scenario) []flow.Declaration {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	bridges := sc.RealTime()
-	var all []flow.Declaration
-	for _, name := range sortedNames(sc) {
-		if d := n.declared[name]; d != nil {
-			all = append(all, flow.Declaration{Client: name, Publications: d.Publications, Subscriptions: d.Subscriptions, Bridge: slices.Contains(bridges, name)})
-		}
-	}
-	return all
 }
 
 // end has the gateway end: the outer run is over.

@@ -68,18 +68,6 @@ func shortened(lines []string, where string) []string {
 	return lines
 }
 
-// inVain says what was declared in vain. What clients of several runs have declared, which hear one another, is compared in the outer one.
-func (r *runner) inVain() []Warning {
-	declared := r.channels.declared
-	switch p := r.part; {
-	case p != nil && p.declared == nil:
-		return nil
-	case p != nil:
-		declared = p.declared()
-	}
-	return warnings(declared, r.mirror != nil)
-}
-
 // warnings says what was declared in vain: one line for each probable typing error, one for all other subscriptions of the same
 // clients, and one for all channels that nobody hears. If the run is shown on a public network, nobody knows who hears a channel; so
 // that line is left out.

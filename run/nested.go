@@ -157,6 +157,20 @@ func (n *nest) prepare(ctx context.Context, sc, outer *scenarios.Scenario, o *Op
 	return nil
 }
 
+// declarations are what the real clients of a scenario that have joined have declared.
+func (n *nest) declarations(sc *scenarios.Scenario) []flow.Declaration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	bridges := sc.RealTime()
+	var all []flow.Declaration
+	for _, name := range sortedNames(sc) {
+		if d := n.declared[name]; d != nil {
+			all = append(all, flow.Declaration{Client: name, Publications: d.Publications, Subscriptions: d.Subscriptions, Bridge: slices.Contains(bridges, name)})
+		}
+	}
+	return all
+}
+
 // besides is where a nested run listens for clients from outside, if the outer one listens at an address: on the same host at a free port, or at a path beside it.
 func besides(listen, name string) string {
 	if host, _, err := net.SplitHostPort(listen); err == nil {

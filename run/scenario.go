@@ -306,6 +306,18 @@ func (r *runner) notePlaces(ctx context.Context) {
 	}
 }
 
+// inVain says what was declared in vain. What clients of several runs have declared, which hear one another, is compared in the outer one.
+func (r *runner) inVain() []Warning {
+	declared := r.channels.declared
+	switch p := r.part; {
+	case p != nil && p.declared == nil:
+		return nil
+	case p != nil:
+		declared = p.declared()
+	}
+	return warnings(declared, r.mirror != nil)
+}
+
 // checkStrictly returns an error if clients have declared anything in vain. The server has its turn: nobody who watches the run is told now.
 func (r *runner) checkStrictly() error {
 	if r.warnings = r.inVain(); len(r.warnings) > 0 {
