@@ -141,7 +141,9 @@ func TestBadInputOfNodes(t *testing.T) {
 	t.Parallel()
 	library, err := filepath.Abs("python")
 	require.NoError(t, err)
+	inC := compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", object(t, nil))
 	rogue := "run: [" + python(t) + ", -B, " + filepath.Join(library, "tests", "rogue.py")
+	const never = "controller rogue said that it has sent for tTracked 50ms (frame 3), and no node has got all of it within 200ms; send what is announced, or raise the patience if links are slow"
 	for _, c := range []struct {
 		what, lead, links string
 		ok                bool
@@ -155,6 +157,8 @@ func TestBadInputOfNodes(t *testing.T) {
 			`client \"rogue\" sent data for frame 2023`},
 		{"other-sizes", "follower", "", true, `client "rogue" announced 10 bytes for frame 3, and sent others; it may be another program; the others go on without it`,
 			`client \"rogue\" announced 10 bytes for frame 3, and sent others; it may be another program`},
+		{"announces", "follower", "", true, never + "; the others go on without it", never},
+		{"sends-an-older-frame", "follower", "", true, never + "; the others go on without it", never},
 		{"second-controller", "controller", "", false, "", "nodes lead and rogue are both controllers; make one of them an understudy"},
 		{"late", "controller", "links: [{from: rogue, to: director, delay: 100ms}]", true,
 			"node rogue said hello after the first frame was asked for; name it in the director's nodes, which it waits for", "node rogue said hello after the first frame was asked for"},
@@ -163,7 +167,8 @@ func TestBadInputOfNodes(t *testing.T) {
 			t.Parallel()
 			victims := ""
 			if strings.Contains(c.said, "the others go on") {
-				victims = fmt.Sprintf("  - {name: py, env: [PYTHONPATH=%s], run: [%s, -B, %s, follower]}\n", library, python(t), filepath.Join(library, "examples", "follower.py"))
+				victims = fmt.Sprintf("  - {name: py, env: [PYTHONPATH=%s], run: [%s, -B, %s, follower]}\n  - {name: c, run: [%s, follower]}\n",
+					library, python(t), filepath.Join(library, "examples", "follower.py"), inC)
 			}
 			out := outcomeOf(t, fmt.Sprintf(`name: x
 clients:

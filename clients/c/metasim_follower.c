@@ -26,7 +26,7 @@ enum { CHANGES = 3 };
 /* How many bytes are compared at once where changes are looked for, and what stands before changes: the frame of the last state and 1, and the size of this one. */
 enum { BLOCK = 64, CHANGES_HEAD = 16 };
 
-enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9, CHARGE = 11 };
+enum { REQUEST = 1, RELEASE = 2, END = 3, HELLO = 4, SENT = 5, BACK = 6, INPUT = 7, BYE = 8, DATA = 9, CHARGE = 11, CALL = 12, LACK = 13 };
 
 /* How much of the data of a frame travels in one message: room for what else waits in a connection. */
 enum { MAX_PIECE = 24 << 20 };
@@ -196,6 +196,7 @@ typedef struct slot {
     request *request;
     bool released, missing;
     uint32_t epoch; /* that was released */
+    uint32_t called, lost; /* the epoch of whose data the director has asked whether it has come, and the one that has said to lack; 0: none */
     set *sets;
 } slot;
 
@@ -587,6 +588,21 @@ static RS_ERROR hear_release(core *n, const char *from, reader *r)
     return RS_ERROR_SUCCESS;
 }
 
+static RS_ERROR hear_call(core *n, const char *from, reader *r)
+{
+    uint64_t frame = number(r, 8);
+    uint32_t epoch = (uint32_t)number(r, 4);
+    bool over;
+    slot *s;
+    if (r->wrong || r->left > 0)
+        return malformed(n, from);
+    s = slot_of(n, frame, &over);
+    if (s == NULL)
+        return over ? RS_ERROR_SUCCESS : n->code;
+    s->called = epoch;
+    return RS_ERROR_SUCCESS;
+}
+
 static RS_ERROR hear_end(core *n, const char *from, reader *r)
 {
     uint64_t i, count = number(r, 4);
@@ -624,6 +640,8 @@ static RS_ERROR core_order(core *n, const char *from, const void *data, size_t s
         return hear_request(n, from, &r);
     case RELEASE:
         return hear_release(n, from, &r);
+    case CALL:
+        return hear_call(n, from, &r);
     case END:
         return hear_end(n, from, &r);
     default:
@@ -983,6 +1001,28 @@ static int unpacked(core *n, const request *q)
     return NOT_YET;
 }
 
+/* Whether the frame that was asked for is released, and its data counts. */
+static bool released(const slot *s) { return s->released && s->epoch == s->request->epoch && s->lost != s->epoch; }
+
+/* The data of a released frame. NULL: it is not all there. If the director has asked for it, that is said, and what comes later does not count. */
+static set *data_of(core *n, slot *s)
+{
+    const request *q = s->request;
+    set *o = s->sets;
+    while (o != NULL && (o->epoch != q->epoch || strlen(o->from) != q->controller.size || memcmp(o->from, q->controller.at, q->controller.size) != 0))
+        o = o->next;
+    if (o != NULL && o->count == o->pieces->parts)
+        return o;
+    if (s->called == q->epoch) {
+        s->lost = q->epoch;
+        free(n->owed.data);
+        n->owed = begin(LACK, 12);
+        put_number(&n->owed, s->frame, 8);
+        put_number(&n->owed, s->lost, 4);
+    }
+    return NULL;
+}
+
 /* Begins the next frame. NOT_YET: it is not there. */
 static int take_frame(core *n, double tracked)
 {
@@ -1006,7 +1046,7 @@ static int take_frame(core *n, double tracked)
         close_first(n, NULL);
         return RS_ERROR_SUCCESS;
     }
-    if (!s->released || s->epoch != q->epoch)
+    if (!released(s))
         return NOT_YET;
     if (s->missing) {
         take_request(n, &n->over);
@@ -1017,10 +1057,9 @@ static int take_frame(core *n, double tracked)
              (double)q->data.tracked_ns / 1e9, (unsigned long long)q->data.frame);
         return (int)n->code;
     }
-    for (o = s->sets; o != NULL && (o->epoch != q->epoch || strlen(o->from) != q->controller.size || memcmp(o->from, q->controller.at, q->controller.size) != 0);)
-        o = o->next;
-    if (o == NULL || o->count != o->pieces->parts)
-        return NOT_YET; /* on a link with a delay */
+    o = data_of(n, s);
+    if (o == NULL)
+        return NOT_YET; /* on a link with a delay, or it was never sent */
     if (expected(n, q, tracked, false) != RS_ERROR_SUCCESS)
         return (int)n->code;
     if (!join(n, o))
@@ -1057,7 +1096,7 @@ static int core_next(core *n, double tracked, message reply[REPLIES])
     if (end_frame(n, reply) != RS_ERROR_SUCCESS)
         return (int)n->code;
     code = take_frame(n, tracked);
-    reply[2] = n->owed; /* a charge is told at once */
+    reply[2] = n->owed; /* a charge, or that data lacks, is told at once */
     n->owed = begin_none();
     return code;
 }
@@ -1065,13 +1104,19 @@ static int core_next(core *n, double tracked, message reply[REPLIES])
 /* Ends the current frame of a node whose state comes from its engine. It fails where there is another thing to do than to wait for that. */
 static RS_ERROR core_hear(core *n, message reply[REPLIES])
 {
-    const slot *s;
+    slot *s;
     if (!n->follows)
         return refuse_call(n, NOT_SET);
     if (end_frame(n, reply) != RS_ERROR_SUCCESS)
         return n->code;
     s = coming(n);
-    return s != NULL && leads(n, s->request) ? expected(n, s->request, 0, true) : RS_ERROR_SUCCESS;
+    if (s != NULL && leads(n, s->request))
+        return expected(n, s->request, 0, true);
+    if (s != NULL && released(s) && !s->missing && data_of(n, s) == NULL) {
+        reply[2] = n->owed;
+        n->owed = begin_none();
+    }
+    return RS_ERROR_SUCCESS;
 }
 
 /* Whether the current frame's data may be sent, or received. */

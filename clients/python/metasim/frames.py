@@ -27,7 +27,7 @@ BLOCK = 64
 """How many bytes are compared at once where changes are looked for."""
 
 REQUEST, RELEASE, END, HELLO, SENT, BACK, INPUT, BYE, DATA = range(1, 10)
-CHARGE = 11
+CHARGE, CALL, LACK = 11, 12, 13
 
 MAX_PIECE = 24 << 20
 """How much of the data of a frame travels in one message: room for what else waits in a connection."""
@@ -302,7 +302,15 @@ class _Slot:
     def __init__(self) -> None:
         self.request: Optional[Request] = None
         self.release: Optional[Tuple[int, bool]] = None  # epoch, missing
+        self.called = self.lost = 0  # the epoch of whose data the director has asked whether it has come, and the one that the node has said to lack; 0: none
         self.sets: Dict[Tuple[str, int], _Set] = {}
+
+    def released(self) -> bool:
+        """Whether the frame that was asked for is released, and its data counts."""
+        return self.release is not None and self.request is not None and self.release[0] == self.request.epoch != self.lost
+
+    def missing(self) -> bool:
+        return self.release is not None and self.release[1]
 
 
 def changes(last: bytes, state: bytes) -> bytes:
@@ -401,6 +409,12 @@ class Core:
             s = self._slot(frame)
             if s is not None:
                 s.release = epoch, missing
+        elif kind == CALL:
+            frame, epoch = r.number(8), r.number(4)
+            r.end()
+            s = self._slot(frame)
+            if s is not None:
+                s.called = epoch
         elif kind == END:
             nodes, reason, failed = r.blocks(), r.block().decode(errors="surrogateescape"), r.flag()
             r.end()
@@ -470,6 +484,10 @@ class Core:
         s = self._coming()
         if s is not None and s.request is not None and s.request.controller == self.name:
             raise LeadsError(self.name, s.request.data.frame)
+        if s is not None and s.released() and not s.missing():
+            self._data(s)
+            replies += self.owed
+            self.owed = []
 
     def _end(self, replies: List[bytes]) -> None:
         replies += self.owed
@@ -501,6 +519,17 @@ class Core:
                 return self.slots[frame]
         return None
 
+    def _data(self, s: _Slot) -> Optional[_Set]:
+        """The data of a released frame; None: it is not all there. If the director has asked for it, that is said, and what comes later does not count."""
+        q = s.request
+        used = None if q is None else s.sets.get((q.controller, q.epoch))
+        if used is not None and used.whole():
+            return used
+        if q is not None and s.called == q.epoch:
+            s.lost = q.epoch
+            self.owed.append(struct.pack("<BBQI", LACK, VERSION, q.data.frame, q.epoch))
+        return None
+
     def _expected(self, q: Request, controls: bool, tracked: Optional[int]) -> None:
         if tracked is not None and controls:
             raise LeadsError(self.name, q.data.frame)
@@ -517,14 +546,14 @@ class Core:
             raise StreamsChangedError("the streams have changed; fetch them, and await again")
         controls = q.controller == self.name
         if not controls and q.sync:
-            if s.release is None or s.release[0] != q.epoch:
+            if not s.released():
                 return None
-            if s.release[1]:
+            if s.missing():
                 self._close(None)
                 raise MissingError(q.controller, q.data, q.inputs)
-            used = s.sets.get((q.controller, q.epoch))
-            if used is None or not used.whole():
-                return None  # on a link with a delay
+            used = self._data(s)
+            if used is None:
+                return None  # on a link with a delay, or it was never sent
         self._expected(q, controls, tracked)
         data: Buffer = b""
         if used is not None:

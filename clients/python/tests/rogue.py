@@ -48,12 +48,27 @@ def sends(*pieces):
     return run
 
 
+def announces(frame):
+    """Says in frame 3 that it has sent the data, and has sent that of another frame, or none."""
+    def run(c, n):
+        while n.await_frame().frame < 3:
+            n.send_follower_data(b"as it should")
+        _, notice = n._core.send(b"as it should")
+        if frame is not None:
+            n._data.publish(struct.pack("<BBQIIIQ", frames.DATA, frames.VERSION, frame, 1, 0, 1, 1) + b"x")
+        n._replies.publish(notice)
+        return shows_until_told(c, n)
+    return run
+
+
 WHAT = {
     "never-awaits": ("follower", never_awaits),
     "sends-twice": ("controller", sends()),
     "sends-twice-on-the-wire": ("controller", sends((3, 0, 1, 1, b"x"), (3, 0, 1, 1, b"y"))),
     "another-run": ("controller", sends(*((1000 + i, 0, 1, 1, b"x") for i in range(1025)))),
     "other-sizes": ("controller", sends((3, 0, 2, 10, b"abc"), (3, 1, 2, 10, b"abc"))),
+    "announces": ("controller", announces(None)),
+    "sends-an-older-frame": ("controller", announces(2)),
     "second-controller": ("controller", shows_until_told),
     "late": ("follower", shows_until_told),
 }

@@ -230,6 +230,11 @@ func (l *release) encode() []byte {
 
 func (r *reader) release() *release { return &release{r.u64(), r.u32(), r.flag()} }
 
+func (c *call) encode() []byte { return put32(put64(head(kindCall, 12), c.frame), c.epoch) }
+func (l *lack) encode() []byte { return put32(put64(head(kindLack, 12), l.frame), l.epoch) }
+
+func (r *reader) call() call { return call{r.u64(), r.u32()} }
+
 func (c *charge) encode() []byte {
 	return putBlock(putBlock(head(kindCharge, 8+len(c.peer)+len(c.why)), c.peer), c.why)
 }

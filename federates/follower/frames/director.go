@@ -50,6 +50,8 @@ func (d *Director) Reply(from string, b []byte) error {
 		if c := r.charge(); !m.gone {
 			d.charges = append(d.charges, c)
 		}
+	case kindLack:
+		d.lack(m, r.call())
 	case kindBye:
 		m.gone = true
 	default:
@@ -78,8 +80,6 @@ func (d *Director) hello(from string, h hello) error {
 	slices.SortFunc(d.members, func(a, b *member) int { return strings.Compare(a.name, b.name) })
 	return nil
 }
-
-func (d *Director) tell(m interface{ encode() []byte }) { d.out = append(d.out, m.encode()) }
 
 // sent takes a notice. One of an old epoch, or from a node that is not the controller, changes nothing: it is fenced.
 func (d *Director) sent(m *member, s *sent) {
@@ -153,7 +153,7 @@ func (d *Director) Wake() metasim.Time {
 		}
 		for _, f := range d.flights {
 			if f.released {
-				t = min(t, f.since.Add(d.cfg.Patience))
+				t = min(t, f.deadline(d.cfg.Patience))
 			} else {
 				t = min(t, f.asked.Add(d.cfg.Patience))
 				break // the rest waits for it
@@ -223,58 +223,6 @@ func (d *Director) release(now metasim.Time) {
 	}
 }
 
-// expire fails the nodes that took too long.
-func (d *Director) expire(now metasim.Time) {
-	for _, f := range d.flights {
-		if !f.released {
-			if now >= f.asked.Add(d.cfg.Patience) && d.lead != nil {
-				d.fail(now, d.lead, (&MissingError{Controller: f.controller, FrameData: f.data}).Error())
-			}
-			return
-		}
-		if now < f.since.Add(d.cfg.Patience) {
-			continue
-		}
-		for i, m := range d.members {
-			if f.owing[i] {
-				d.fail(now, m, fmt.Sprintf("node %s did not send frame %d back within %v", m.name, f.data.Frame, d.cfg.Patience))
-			}
-			if d.stage != running {
-				return
-			}
-		}
-	}
-}
-
-// fail takes a node out of the cluster. An understudy takes over from a controller: the frames that were not released are asked for
-// again, under the next epoch.
-func (d *Director) fail(now metasim.Time, m *member, why string) {
-	m.gone = true
-	d.Totals.Failed = append(d.Totals.Failed, why)
-	d.tell(&quit{[]string{m.name}, why + "; the others go on without it", true})
-	i := slices.Index(d.members, m)
-	for _, f := range d.flights {
-		f.settle(i, m)
-		f.excused = true
-	}
-	if m != d.lead {
-		return
-	}
-	if !d.promote() {
-		d.end(now, why+", and no understudy is left")
-		return
-	}
-	d.epoch++
-	d.Totals.Failovers++
-	for _, f := range d.flights {
-		if !f.released {
-			f.back[i] = Frame{} // it shows data that nobody else will
-			f.epoch, f.controller, f.sent, f.asked = d.epoch, d.lead.name, nil, now
-			d.tell(f.request)
-		}
-	}
-}
-
 // land takes the frames that are done everywhere off the list, and puts their parts together.
 func (d *Director) land(now metasim.Time) {
 	d.flights = slices.DeleteFunc(d.flights, func(f *flight) bool {
@@ -326,7 +274,7 @@ func (d *Director) request(now metasim.Time) {
 	f.Local = f.Tracked - d.zero
 	fl := &flight{
 		request: &request{epoch: d.epoch, previous: d.last, data: f, sync: d.cfg.Sync, streams: d.streams, controller: d.lead.name, inputs: d.inputs, packing: d.cfg.Packing},
-		asked:   now, back: make([]Frame, len(d.members)), owing: make([]bool, len(d.members)),
+		asked:   now, back: make([]Frame, len(d.members)), owing: make([]bool, len(d.members)), lacks: make([]bool, len(d.members)),
 	}
 	for i, m := range d.members {
 		if !m.gone {
@@ -341,24 +289,6 @@ func (d *Director) request(now metasim.Time) {
 	d.inputs, d.last = nil, int64(n)
 	d.flights = append(d.flights, fl)
 	d.tell(fl.request)
-}
-
-// end tells the followers to leave.
-func (d *Director) end(now metasim.Time, reason string) {
-	if d.stage >= ending {
-		return
-	}
-	d.stage, d.since, d.reason = ending, now, reason
-	d.Totals.Stopped = reason
-	var followers []string
-	for _, m := range d.members {
-		if !m.gone && m != d.lead {
-			followers = append(followers, m.name)
-		}
-	}
-	if len(followers) > 0 {
-		d.tell(&quit{followers, reason, false})
-	}
 }
 
 // conclude tells the controller to leave when the followers have gone.

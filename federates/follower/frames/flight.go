@@ -5,15 +5,52 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"metasim/metasim"
 )
 
 // settle notes that a frame need not come back from a member any more.
 func (f *flight) settle(i int, m *member) {
 	if f.owing[i] {
-		f.owing[i] = false
+		f.owing[i], f.lacks[i] = false, false
 		f.owed--
 		m.owes--
 	}
+}
+
+// deadline is until when the nodes have to send a released frame back. Where none has shown it, it may be the controller that has not sent the data: they are asked, and have
+// as much time again.
+func (f *flight) deadline(patience metasim.Time) metasim.Time {
+	if f.called {
+		patience *= 2
+	}
+	return f.since.Add(patience)
+}
+
+// unseen reports whether there are nodes, none of which has shown the data that was released.
+func (f *flight) unseen(members []*member) bool {
+	return f.sync && !f.missing() && !f.seen && f.follower(members, func(int) bool { return true })
+}
+
+// follower reports whether there is a member that owes the frame, is not its controller, and is meant.
+func (f *flight) follower(members []*member, meant func(i int) bool) bool {
+	for i, m := range members {
+		if f.owing[i] && m.name != f.controller && meant(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// unsent reports whether nodes have said that they lack the data, and no node has shown it.
+func (f *flight) unsent() bool { return !f.seen && slices.Contains(f.lacks, true) }
+
+// tardy says what a member has done that did not send the frame back.
+func (f *flight) tardy(i int, m *member, after metasim.Time) string {
+	if f.lacks[i] {
+		return fmt.Sprintf("node %s has not got all data of frame %d within %v, and other nodes have shown it", m.name, f.data.Frame, after)
+	}
+	return fmt.Sprintf("node %s did not send frame %d back within %v", m.name, f.data.Frame, after)
 }
 
 // take takes what a member has sent back.
@@ -23,6 +60,7 @@ func (f *flight) take(i int, m *member, done Frame) error {
 			done.Frame, done.Tracked, f.data.Tracked)}
 	}
 	f.back[i] = done
+	f.seen = f.seen || m.name != f.controller
 	f.settle(i, m)
 	return nil
 }

@@ -183,7 +183,10 @@ type flight struct {
 	back     []Frame      // by member
 	owing    []bool
 	owed     int
-	excused  bool // a node has failed meanwhile
+	excused  bool   // a node has failed meanwhile
+	seen     bool   // a node has sent it back that is not the controller
+	called   bool   // the nodes were asked whether its data has come
+	lacks    []bool // by member: it has not
 }
 
 // A stage is how far a director is.
@@ -213,6 +216,8 @@ const (
 	kindData
 	kindWhole  // a Whole, for whoever shows frames
 	kindCharge // of a node: another client breaks the rules
+	kindCall   // of the director: whether the data of a released frame has come
+	kindLack   // of a node: it has not
 )
 
 // protocolVersion is that of most messages. Requests with streams, and what answers them, have streamsVersion: a node that knows no streams
@@ -263,6 +268,15 @@ type sent struct {
 	missing bool
 	size    uint64
 }
+
+// A call asks all nodes whether the released data of a frame has come. A node where it has not answers with a lack, and takes data of that epoch no more: so nobody has
+// shown the frame, and another controller can be asked for it.
+type call struct {
+	frame uint64
+	epoch uint32
+}
+
+type lack call
 
 // charge says which client breaks the rules, and how.
 type charge struct{ peer, why string }

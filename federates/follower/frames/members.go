@@ -48,12 +48,27 @@ func (d *Director) judged() (verdicts []verdict) {
 			continue
 		}
 		verdicts = append(verdicts, verdict{m, c.why})
-		for _, f := range d.flights {
-			if f.sync && f.controller == m.name && f.owed > 0 {
-				f.released = false
-			}
-		}
+		d.withdraw(m)
 	}
 	d.charges = nil
 	return verdicts
+}
+
+// withdraw takes back the release of frames whose data is a controller's that breaks the rules, and that are not back from all.
+func (d *Director) withdraw(m *member) {
+	for _, f := range d.flights {
+		if f.sync && f.controller == m.name && f.owed > 0 {
+			f.released = false
+		}
+	}
+}
+
+// lack notes that the data of a released frame has not come to a member.
+func (d *Director) lack(m *member, l call) {
+	i := slices.Index(d.members, m)
+	for _, f := range d.flights {
+		if f.data.Frame == l.frame && f.epoch == l.epoch && f.owing[i] && f.called {
+			f.lacks[i] = true
+		}
+	}
 }

@@ -52,7 +52,7 @@ type testNode struct {
 	role   Role
 	load   metasim.Time // how long a frame takes
 	fails  int64        // the frame in which it dies; -1: none
-	how    string       // before, one (its data reaches one node), pieces (all nodes, without the notice), after; or as roguish says, and then it lives
+	how    string       // before, one (its data reaches one node), pieces (all nodes, without the notice), after; or as roguish and liar say, and then it lives
 	dead   bool
 	busy   metasim.Time // until then it works on a frame
 	state  uint64
@@ -65,6 +65,7 @@ type testNode struct {
 	inputs  []string
 	calls   []string // of its machine, as stories write them; none for a node that tells no story
 	tells   bool
+	later   metasim.Time // than it said a liar sends its data
 }
 
 func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
@@ -84,11 +85,14 @@ func (c *cluster) send(from, to string, b []byte) {
 	}
 }
 
-func (c *cluster) post(from, to string, b []byte) {
-	m := mail{due: c.now, step: c.step + 1, from: from, to: to, bytes: b, count: len(c.mail)}
+func (c *cluster) post(from, to string, b []byte) { c.postAt(c.now, from, to, b) }
+
+// postAt sends a message that is given to the network at a time.
+func (c *cluster) postAt(at metasim.Time, from, to string, b []byte) {
+	m := mail{due: at, step: c.step + 1, from: from, to: to, bytes: b, count: len(c.mail)}
 	if c.delay != nil {
-		if d := c.delay(from, to); d > 0 {
-			m.due, m.step = c.now+d, 0
+		if d := c.delay(from, to); d > 0 || at > c.now {
+			m.due, m.step = at+d, 0
 		}
 	}
 	c.mail = append(c.mail, m)
@@ -148,7 +152,7 @@ func (c *cluster) instant() {
 		if kind(m.bytes[0]) == kindData {
 			n.tell("data", m.from, m.bytes)
 			err := n.Data(m.from, m.bytes)
-			if peer := new(PeerError); roguish[c.nodes[0].how] != "" && errors.As(err, &peer) {
+			if peer := new(PeerError); (roguish[c.nodes[0].how] != "" || liar(c.nodes[0].how)) && errors.As(err, &peer) {
 				if charge := n.Charge(peer); charge != nil {
 					c.send(n.name, "director", charge)
 				}
@@ -165,7 +169,7 @@ func (c *cluster) instant() {
 	for _, o := range orders {
 		if k, r := begin(o); k == kindRelease {
 			l := r.release()
-			if roguish[c.nodes[0].how] == "" {
+			if how := c.nodes[0].how; roguish[how] == "" && !liar(how) {
 				require.NotContains(c.t, c.released, l.frame, "a frame is released once")
 			}
 			c.released[l.frame] = l.epoch
@@ -250,6 +254,9 @@ func (n *testNode) work(c *cluster, f FrameData, fails bool) {
 		}
 		if fails && roguish[n.how] != "" {
 			pieces, fails = spoil(n.how, pieces), false
+		}
+		if fails && liar(n.how) {
+			pieces, fails = n.lie(c, pieces), false
 		}
 		for _, p := range pieces {
 			for _, to := range c.nodes {

@@ -78,6 +78,14 @@ func (n *Node) Order(from string, b []byte) error {
 		if s := n.slot(l.frame); s != nil {
 			s.release = l
 		}
+	case kindCall:
+		c := r.call()
+		if err := r.end(from); err != nil {
+			return err
+		}
+		if s := n.slot(c.frame); s != nil {
+			s.called = c.epoch
+		}
 	case kindQuit:
 		q := r.quit()
 		if err := r.end(from); err != nil {
@@ -179,6 +187,9 @@ func (n *Node) Hear() (replies [][]byte, err error) {
 	replies, err = n.end()
 	if s := n.coming(); err == nil && s != nil && s.request.controller == n.name {
 		err = n.wrong(&current{request: s.request}, ErrLeads)
+	} else if err == nil && s != nil && s.released() && !s.release.missing {
+		n.data(s)
+		replies = append(replies, n.owes()...)
 	}
 	return replies, err
 }
@@ -289,21 +300,21 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 		}
 		return q.data, true, nil
 	}
-	if s.release == nil || s.release.epoch != q.epoch {
+	if !s.released() {
 		return f, false, nil
 	}
 	if s.release.missing {
 		n.close(s, nil)
 		return f, false, &MissingError{q.controller, q.data, q.inputs}
 	}
-	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(q.controller, q.epoch) })
-	if i < 0 || !s.sets[i].whole() {
-		return f, false, nil // on a link with a delay
+	used := n.data(s)
+	if used == nil {
+		return f, false, nil // on a link with a delay, or it was never sent
 	}
 	if err := n.expected(c, tracked); err != nil {
 		return f, false, err
 	}
-	if c.data = s.sets[i].join(); q.packing > 0 {
+	if c.data = used.join(); q.packing > 0 {
 		var wrong error
 		if c.data, wrong = n.Packer.Unpack(q.packing, s.frame, c.data, n.max); wrong != nil {
 			why := fmt.Sprintf("sent the data of frame %d in a way in which it cannot be unpacked: %v", s.frame, wrong)
@@ -311,9 +322,19 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 			return f, false, nil
 		}
 	}
-	n.close(s, s.sets[i])
+	n.close(s, used)
 	n.current = c
 	return q.data, true, nil
+}
+
+// data returns the data of a released frame; nil: it is not all there. If the director has asked for it, that is said, and what comes later does not count.
+func (n *Node) data(s *slot) *set {
+	used := s.data()
+	if used == nil && s.called == s.request.epoch {
+		s.lost = s.called
+		n.owed = append(n.owed, (&lack{s.frame, s.lost}).encode())
+	}
+	return used
 }
 
 // close takes a frame off the list: the data that it did not use is refused.

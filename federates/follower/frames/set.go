@@ -12,7 +12,23 @@ type slot struct {
 	frame   uint64
 	request *request
 	release *release
+	called  uint32 // the epoch of whose data the director has asked whether it has come; 0: of none
+	lost    uint32 // the epoch of whose data the node has said that it has not; 0: of none
 	sets    []*set
+}
+
+// released reports whether the frame that was asked for is released, and its data counts.
+func (s *slot) released() bool {
+	return s.release != nil && s.release.epoch == s.request.epoch && s.lost != s.request.epoch
+}
+
+// data returns the data of a released frame; nil: it is not all there.
+func (s *slot) data() *set {
+	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(s.request.controller, s.request.epoch) })
+	if i < 0 || !s.sets[i].whole() {
+		return nil
+	}
+	return s.sets[i]
 }
 
 // A set is data that came for a frame.

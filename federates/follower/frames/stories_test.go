@@ -270,6 +270,7 @@ func TestStories(t *testing.T) {
 	cameras(t, &to, node)
 	wrong(t, &to, node)
 	charges(t, &to, node)
+	calls(t, &to, node)
 	twice(t, &to, node)
 	packed(t, &to)
 	for seed := range uint64(4) {
@@ -354,7 +355,7 @@ func wrong(t *testing.T, to *strings.Builder, node string) {
 	p.size = 101
 	write(t, to, "data beyond the bound", node, brings("other", p))
 	bad := []string{node, "data other -", "data other 09", "order director -", "order director c801", "data other c801", "order director 0301ffffffff", brings("other", piece{})}
-	for _, m := range []interface{ encode() []byte }{&release{}, &quit{nodes: []string{"a"}, reason: "why"}, &request{previous: -1, controller: "c", data: FrameData{Rate: Rate{1, 1}}, inputs: [][]byte{[]byte("in")}}} {
+	for _, m := range []interface{ encode() []byte }{&release{}, &call{}, &quit{nodes: []string{"a"}, reason: "why"}, &request{previous: -1, controller: "c", data: FrameData{Rate: Rate{1, 1}}, inputs: [][]byte{[]byte("in")}}} {
 		whole := m.encode()
 		for _, cut := range []int{3, len(whole) / 2, len(whole) - 1} {
 			bad = append(bad, "order director "+hexed(whole[:cut]))
