@@ -144,6 +144,7 @@ func TestBadInputOfNodes(t *testing.T) {
 	inC := compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", object(t, nil))
 	rogue := "run: [" + python(t) + ", -B, " + filepath.Join(library, "tests", "rogue.py")
 	const never = "controller rogue said that it has sent for tTracked 50ms (frame 3), and no node has got all of it within 200ms; send what is announced, or raise the patience if links are slow"
+	const both = "nodes lead and rogue are controllers of one cluster; keep one of them, and make the others understudies"
 	for _, c := range []struct {
 		what, lead, links string
 		ok                bool
@@ -159,7 +160,7 @@ func TestBadInputOfNodes(t *testing.T) {
 			`client \"rogue\" announced 10 bytes for frame 3, and sent others; it may be another program`},
 		{"announces", "follower", "", true, never + "; the others go on without it", never},
 		{"sends-an-older-frame", "follower", "", true, never + "; the others go on without it", never},
-		{"second-controller", "controller", "", false, "", "nodes lead and rogue are both controllers; make one of them an understudy"},
+		{"second-controller", "controller", "", false, both, both},
 		{"late", "controller", "links: [{from: rogue, to: director, delay: 100ms}]", true,
 			"node rogue said hello after the first frame was asked for; name it in the director's nodes, which it waits for", "node rogue said hello after the first frame was asked for"},
 	} {
@@ -181,23 +182,37 @@ clients:
 			require.Equal(t, c.ok, out.OK, out.Error)
 			if !c.ok {
 				assert.Contains(t, out.Error, c.outcome)
-				return
 			}
-			for _, o := range out.Clients {
-				var r struct {
-					Frames int    `json:"frames"`
-					Said   string `json:"said"`
-				}
-				require.NoError(t, json.Unmarshal(o.Result, &r))
-				switch o.Name {
-				case "director":
-					assert.Contains(t, string(o.Result), c.outcome)
-				case "rogue":
-					assert.Equal(t, c.said, r.Said)
-				default:
-					assert.Equal(t, 30, r.Frames)
-				}
-			}
+			leaves(t, out, c.ok, c.said, c.outcome)
 		})
+	}
+}
+
+// leaves fails the test unless the rogue has left with what it was told, the director with the outcome, and all others have shown each frame, or were told why there is none.
+func leaves(t *testing.T, out *run.Outcome, ok bool, said, outcome string) {
+	t.Helper()
+	for _, o := range out.Clients {
+		r := struct {
+			Frames int
+			Said   string
+			Quit   string
+			Failed bool
+		}{}
+		if o.Name == "director" {
+			if ok {
+				assert.Contains(t, string(o.Result), outcome)
+			}
+			continue
+		}
+		require.NoError(t, json.Unmarshal(o.Result, &r), o.Name)
+		switch {
+		case o.Name == "rogue":
+			assert.Equal(t, said, r.Said)
+		case ok:
+			assert.Equal(t, 30, r.Frames)
+		default:
+			assert.Equal(t, outcome, r.Quit)
+			assert.Equal(t, o.Name == "lead", r.Failed)
+		}
 	}
 }

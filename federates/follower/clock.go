@@ -65,12 +65,12 @@ func Director(ctx context.Context, c *client.Client, in *catalog.Instance, out [
 		if err := hear(d, messages, replies, commands); err != nil {
 			return err
 		}
-		orders, err := d.Tick(c.Now().Time)
-		if err != nil {
-			return err
-		}
+		orders, wrong := d.Tick(c.Now().Time)
 		if err := publish(out[0], orders); err != nil {
 			return err
+		}
+		if wrong != nil {
+			return wrong
 		}
 		bytes, nodes := d.State()
 		if text := real.note(time.Now(), d.Totals.Frames, time.Duration(cfg.Rate.Time(1)), bytes, nodes); text != "" {

@@ -111,12 +111,11 @@ func (d *Director) Charge(e *PeerError) bool {
 	return true
 }
 
-// Tick does what is to be done at time now, and returns the messages for all nodes, to be published in their order.
+// Tick does what is to be done at time now, and returns the messages for all nodes, to be published in their order. It fails when the cluster is over that
+// could not begin.
 func (d *Director) Tick(now metasim.Time) ([][]byte, error) {
 	if d.stage == gathering {
-		if err := d.gather(now); err != nil {
-			return nil, err
-		}
+		d.gather(now)
 	}
 	if d.stage == running {
 		for _, v := range d.judged() {
@@ -138,6 +137,9 @@ func (d *Director) Tick(now metasim.Time) ([][]byte, error) {
 	d.conclude(now)
 	out := d.out
 	d.out = nil
+	if d.stage == over {
+		return out, d.wrong
+	}
 	return out, nil
 }
 
@@ -167,7 +169,7 @@ func (d *Director) Wake() metasim.Time {
 func (d *Director) Over() bool { return d.stage == over }
 
 // gather begins when the nodes are there.
-func (d *Director) gather(now metasim.Time) error {
+func (d *Director) gather(now metasim.Time) {
 	var absent []string
 	for _, name := range d.cfg.Nodes {
 		if d.member(name) == nil {
@@ -176,27 +178,30 @@ func (d *Director) gather(now metasim.Time) error {
 	}
 	if len(absent) > 0 || len(d.members) == 0 {
 		if now < d.since.Add(d.cfg.Patience) {
-			return nil
+			return
 		}
 		if len(absent) > 0 {
-			return fmt.Errorf("node %s has not said hello for %v; is its director named as this one?", strings.Join(absent, ", "), d.cfg.Patience)
+			d.refuse(now, fmt.Errorf("node %s has not said hello for %v; is its director named as this one?", strings.Join(absent, ", "), d.cfg.Patience))
+			return
 		}
-		return fmt.Errorf("no node has said hello for %v; add clients of the model render-node, whose director is this one", d.cfg.Patience)
+		d.refuse(now, fmt.Errorf("no node has said hello for %v; add clients of the model render-node, whose director is this one", d.cfg.Patience))
+		return
 	}
+	var leads []string
 	for _, m := range d.members {
-		if m.role != Controller {
-			continue
+		if m.role == Controller {
+			d.lead, leads = m, append(leads, m.name)
 		}
-		if d.lead != nil {
-			return fmt.Errorf("nodes %s and %s are both controllers; make one of them an understudy", d.lead.name, m.name)
-		}
-		d.lead = m
 	}
-	if d.lead == nil && !d.promote() {
-		return errors.New("no node is the controller, and none an understudy; give one of them role: controller")
+	switch {
+	case len(leads) > 1:
+		d.lead = nil
+		d.refuse(now, fmt.Errorf("nodes %s are controllers of one cluster; keep one of them, and make the others understudies", strings.Join(leads, " and ")), leads...)
+	case d.lead == nil && !d.promote():
+		d.refuse(now, errors.New("no node is the controller, and none an understudy; give one of them role: controller"))
+	default:
+		d.stage, d.due, d.zero = running, now, 0
 	}
-	d.stage, d.due, d.zero = running, now, 0
-	return nil
 }
 
 // release releases frames, in their order, whose notice is there.

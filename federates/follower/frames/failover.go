@@ -96,6 +96,14 @@ func (d *Director) again(now metasim.Time, i int) {
 	}
 }
 
+// refuse ends a cluster that cannot begin. All nodes are told why; those that are to blame leave as nodes that have failed.
+func (d *Director) refuse(now metasim.Time, why error, guilty ...string) {
+	if d.wrong = why; len(guilty) > 0 {
+		d.tell(&quit{guilty, why.Error(), true})
+	}
+	d.end(now, why.Error())
+}
+
 // end tells the followers to leave.
 func (d *Director) end(now metasim.Time, reason string) {
 	if d.stage >= ending {

@@ -144,7 +144,7 @@ func TestGathering(t *testing.T) {
 		nodes []string
 		want  string
 	}{
-		{map[string]Role{"a": Controller, "b": Controller}, nil, "nodes a and b are both controllers; make one of them an understudy"},
+		{map[string]Role{"a": Controller, "b": Controller}, nil, "nodes a and b are controllers of one cluster; keep one of them, and make the others understudies"},
 		{map[string]Role{"a": Follower}, nil, "no node is the controller, and none an understudy; give one of them role: controller"},
 		{nil, nil, "no node has said hello for 1s; add clients of the model render-node, whose director is this one"},
 		{map[string]Role{"a": Controller}, []string{"a", "b"}, "node b has not said hello for 1s; is its director named as this one?"},
@@ -157,7 +157,7 @@ func TestGathering(t *testing.T) {
 		}
 		assert.False(t, d.Charge(&PeerError{Peer: "b"}), "who may be meant to take part")
 		_, err := d.Tick(0)
-		if err == nil {
+		for err == nil { // nobody says bye
 			_, err = d.Tick(d.Wake())
 		}
 		assert.EqualError(t, err, c.want)

@@ -156,6 +156,7 @@ type Director struct {
 	stage   stage
 	since   metasim.Time // the stage has lasted
 	reason  string       // why it ended early
+	wrong   error        // why it could not begin
 	out     [][]byte
 	wholes  [][]byte
 

@@ -77,7 +77,11 @@ func TestAStreamOfNobody(t *testing.T) {
 	orders, err := d.Tick(0)
 	require.NoError(t, err)
 	require.Empty(t, orders)
-	_, err = d.Tick(d.Wake())
+	orders, err = d.Tick(d.Wake())
+	require.NoError(t, err)
+	require.Equal(t, []kind{kindQuit}, kinds(orders), "who is there is told why")
+	require.NoError(t, d.Reply("me", head(kindBye, 0)))
+	_, err = d.Tick(0)
 	require.EqualError(t, err, "node b has not said hello for 1s; is its director named as this one?")
 }
 
