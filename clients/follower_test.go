@@ -216,3 +216,19 @@ func leaves(t *testing.T, out *run.Outcome, ok bool, said, outcome string) {
 		}
 	}
 }
+
+// A controller that hangs before it has awaited anything holds all others. Its hang_timeout ends it, and an understudy computes all frames.
+func TestANodeThatHangsFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	library, err := filepath.Abs("python")
+	require.NoError(t, err)
+	results := cluster(t, fmt.Sprintf(`name: x
+clients:
+  - {name: director, model: director, with: {frames: 5}}
+  - {name: rogue, env: [PYTHONPATH=%s], run: [%s, -B, %s, hangs], on_exit: detach, hang_timeout: 100ms}
+  - {name: next, model: render-node, with: {role: understudy, state_bytes: 100}}
+  - {name: other, model: render-node}
+`, library, python(t), filepath.Join(library, "tests", "rogue.py")), "unix")
+	assert.Equal(t, 5, results["next"].AsController)
+	assert.Equal(t, 5, results["other"].Frames)
+}

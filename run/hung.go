@@ -32,6 +32,20 @@ func (c *clients) hangTimeouts() (limits map[string]time.Duration, shortest time
 	return limits, shortest
 }
 
+// silence returns for how long a client has computed and said nothing. One that has not waited yet computes since the run began: before, it waited for others to join.
+func silence(shot *server.Snapshot, c *server.ClientSnapshot) time.Duration {
+	silent := shot.Wall - c.Since
+	switch {
+	case c.CatchesUp:
+		return 0
+	case c.State == server.Computing:
+		return silent
+	case c.State == server.Initializing && shot.Started:
+		return min(silent, shot.Running)
+	}
+	return 0
+}
+
 // endHung ends the processes of clients that compute for longer than their hang_timeout without a word, also of those that are stopped. For the
 // server they die then, and their on_exit says what follows.
 func (c *clients) endHung(ctx context.Context) {
@@ -53,7 +67,7 @@ func (c *clients) endHung(ctx context.Context) {
 		for i := range shot.Clients {
 			s := &shot.Clients[i]
 			limit := limits[s.Name]
-			if limit == 0 || s.State != server.Computing || s.CatchesUp || shot.Wall-s.Since < limit {
+			if limit == 0 || silence(&shot, s) < limit {
 				continue
 			}
 			if p := c.placeOf(s.Name).process; p != nil && p.hung.CompareAndSwap(0, int64(limit)) {

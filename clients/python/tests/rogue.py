@@ -2,6 +2,7 @@
 
 import struct
 import sys
+import time
 
 import metasim
 from metasim import follower, frames
@@ -13,6 +14,11 @@ def never_awaits(c, n):
             c.next()
         except metasim.EndError:
             return "it was never told"
+
+
+def hangs(c, n):
+    while True:
+        time.sleep(1)
 
 
 def shows_until_told(c, n):
@@ -62,6 +68,7 @@ def announces(frame):
 
 
 WHAT = {
+    "hangs": ("controller", hangs),
     "never-awaits": ("follower", never_awaits),
     "sends-twice": ("controller", sends()),
     "sends-twice-on-the-wire": ("controller", sends((3, 0, 1, 1, b"x"), (3, 0, 1, 1, b"y"))),
