@@ -144,6 +144,7 @@ func TestBadInputOfNodes(t *testing.T) {
 	inC := compile(t, nil, "c/examples/follower.c", "c/metasim_follower.c", object(t, nil))
 	rogue := "run: [" + python(t) + ", -B, " + filepath.Join(library, "tests", "rogue.py")
 	const never = "controller rogue said that it has sent for tTracked 50ms (frame 3), and no node has got all of it within 200ms; send what is announced, or raise the patience if links are slow"
+	const two = `client "rogue" sent the data of frame 3, of which lead is the controller; send only where IsController says so`
 	const both = "nodes lead and rogue are controllers of one cluster; keep one of them, and make the others understudies"
 	for _, c := range []struct {
 		what, lead, links string
@@ -160,6 +161,8 @@ func TestBadInputOfNodes(t *testing.T) {
 			`client \"rogue\" announced 10 bytes for frame 3, and sent others; it may be another program`},
 		{"announces", "follower", "", true, never + "; the others go on without it", never},
 		{"sends-an-older-frame", "follower", "", true, never + "; the others go on without it", never},
+		{"leads-too", "controller", "", true, two + "; the others go on without it", `client \"rogue\" sent the data of frame 3`},
+		{"directs", "controller", "", true, `client "rogue" publishes on director/orders, which is the director's; use another channel; the others go on without it`, `client \"rogue\" publishes on director/orders`},
 		{"second-controller", "controller", "", false, both, both},
 		{"late", "controller", "links: [{from: rogue, to: director, delay: 100ms}]", true,
 			"node rogue said hello after the first frame was asked for; name it in the director's nodes, which it waits for", "node rogue said hello after the first frame was asked for"},

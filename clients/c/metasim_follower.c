@@ -528,7 +528,9 @@ static request *read_request(reader *r, const char *me)
     return q;
 }
 
-static bool leads(const core *n, const request *q) { return q->controller.size == strlen(n->name) && memcmp(q->controller.at, n->name, q->controller.size) == 0; }
+static bool is_name(block b, const char *name) { return b.size == strlen(name) && memcmp(b.at, name, b.size) == 0; }
+
+static bool leads(const core *n, const request *q) { return is_name(q->controller, n->name); }
 
 /* The notice that all data of a frame was sent, or that none will be. */
 static message notice(const request *q, uint64_t size, bool missing)
@@ -781,6 +783,9 @@ static RS_ERROR core_data(core *n, const char *from, const void *data, size_t si
     if (n->slot_count > MAX_AHEAD)
         return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent data for frame %llu, and %d frames before it were not asked for; is it a client of another run?", from,
                     (unsigned long long)frame, MAX_AHEAD);
+    if (s->request != NULL && s->request->epoch == epoch && !is_name(s->request->controller, from))
+        return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent the data of frame %llu, of which %.*s is the controller; send only where IsController says so", from,
+                    (unsigned long long)frame, (int)s->request->controller.size, (const char *)s->request->controller.at);
     p = malloc(sizeof *p + r.left);
     if (p == NULL)
         return no_memory(n);
@@ -1009,7 +1014,7 @@ static set *data_of(core *n, slot *s)
 {
     const request *q = s->request;
     set *o = s->sets;
-    while (o != NULL && (o->epoch != q->epoch || strlen(o->from) != q->controller.size || memcmp(o->from, q->controller.at, q->controller.size) != 0))
+    while (o != NULL && (o->epoch != q->epoch || !is_name(q->controller, o->from)))
         o = o->next;
     if (o != NULL && o->count == o->pieces->parts)
         return o;
@@ -1357,6 +1362,12 @@ RS_ERROR rs_initialise(rs_node *n)
     return code;
 }
 
+/* Tells the director of a client that breaks the rules, with the sentence of the last error. The client is failed, and this node goes on. */
+static RS_ERROR charge(rs_node *n, const char *peer)
+{
+    return publish(n, n->replies, charge_of(n->core, peer, n->core->text == NULL ? "" : n->core->text));
+}
+
 /* Takes in one message. */
 static RS_ERROR hear(rs_node *n, const metasim_message *m)
 {
@@ -1373,14 +1384,15 @@ static RS_ERROR hear(rs_node *n, const metasim_message *m)
         return RS_ERROR_SUCCESS;
     if (!order) {
         RS_ERROR code = core_data(n->core, m->from, m->payload, m->size);
-        /* The director fails who breaks the rules, and this node goes on. More data than it takes is an error of its own bound. */
+        /* More data than it takes is an error of its own bound. */
         if (code == RS_ERROR_INVALID_PARAMETERS || code == RS_ERROR_INCOMPATIBLE_VERSION)
-            code = publish(n, n->replies, charge_of(n->core, m->from, n->core->text == NULL ? "" : n->core->text));
+            code = charge(n, m->from);
         return code;
     }
     if (strcmp(m->from, n->director) == 0)
         return core_order(n->core, m->from, m->payload, m->size);
-    return fail(n->core, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" publishes on %s, which is the director's; use another channel", m->from, n->orders);
+    fail(n->core, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" publishes on %s, which is the director's; use another channel", m->from, n->orders);
+    return charge(n, m->from);
 }
 
 /* Advances to the next message or to a time, and takes in what came. The milliseconds are real time; negative: for ever. */

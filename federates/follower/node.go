@@ -220,7 +220,7 @@ func (n *Node) take(messages []client.Message) error {
 		case m.From == n.options.Director:
 			err = n.core.Order(m.From, m.Payload)
 		default:
-			err = &PeerError{Peer: m.From, Code: frames.InvalidParameters, Why: "publishes on " + m.Channel + ", which is the director's; use another channel"}
+			err = n.charge(&PeerError{Peer: m.From, Code: frames.InvalidParameters, Why: "publishes on " + m.Channel + ", which is the director's; use another channel"})
 		}
 		if err != nil {
 			return err
@@ -229,7 +229,7 @@ func (n *Node) take(messages []client.Message) error {
 	return nil
 }
 
-// charge tells the director of a client whose data breaks the rules: the client is failed, and this node goes on. More data than this node takes is an error of its
+// charge tells the director of a client that breaks the rules: the client is failed, and this node goes on. More data than this node takes is an error of its
 // own bound.
 func (n *Node) charge(err error) error {
 	peer := new(PeerError)

@@ -209,16 +209,17 @@ class Node:
             self._heard += 1
         elif m.sender == self._core.name:  # an understudy that is the controller now
             return
-        elif m.channel == self._states:
-            self._take_data(m)
-        elif m.sender == self._director:
+        elif m.channel == self._orders and m.sender == self._director:
             self._core.order(m.sender, m.payload)
         else:
-            raise PeerError(m.sender, f"publishes on {self._orders}, which is the director's; use another channel")
+            self._take_data(m)
 
     def _take_data(self, m: Message) -> None:
-        """Takes data. The director fails who breaks the rules, and this node goes on. More data than it takes is an error of its own bound."""
+        """Takes data, or what is on the director's channel and not the director's. The director fails who breaks the rules, and this node goes on. More data than it takes is
+        an error of its own bound."""
         try:
+            if m.channel == self._orders:
+                raise PeerError(m.sender, f"publishes on {self._orders}, which is the director's; use another channel")
             self._core.take_data(m.sender, m.payload)
         except PeerError as e:
             if e.rs_code == 9:

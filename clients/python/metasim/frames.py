@@ -440,6 +440,8 @@ class Core:
             return
         if len(self.slots) > MAX_AHEAD:
             raise PeerError(sender, f"sent data for frame {frame}, and {MAX_AHEAD} frames before it were not asked for; is it a client of another run?")
+        if s.request is not None and s.request.epoch == epoch and s.request.controller != sender:
+            raise PeerError(sender, f"sent the data of frame {frame}, of which {s.request.controller} is the controller; send only where IsController says so")
         o = s.sets.setdefault((sender, epoch), _Set())
         at = bisect_left([p[0] for p in o.pieces], part)
         if at < len(o.pieces) and o.pieces[at] == (part, parts, size, r.rest):

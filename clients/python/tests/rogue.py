@@ -67,6 +67,26 @@ def announces(frame):
     return run
 
 
+def leads_too(c, n):
+    """Sends data for frame 3 when that is asked for, which another node does too."""
+    order = n._core.order
+
+    def hears(sender, b):
+        order(sender, b)
+        if b[0] == frames.REQUEST and struct.unpack_from("<Q", b, 14)[0] == 3:
+            n._data.publish(struct.pack("<BBQIIIQ", frames.DATA, frames.VERSION, 3, 1, 0, 1, 1) + b"x")
+    n._core.order = hears
+    return shows_until_told(c, n)
+
+
+def directs(c, n):
+    """Publishes on the channel of the director."""
+    while n.await_frame().frame < 3:
+        pass
+    n.orders.publish(b"an order")
+    return shows_until_told(c, n)
+
+
 WHAT = {
     "hangs": ("controller", hangs),
     "never-awaits": ("follower", never_awaits),
@@ -76,6 +96,8 @@ WHAT = {
     "other-sizes": ("controller", sends((3, 0, 2, 10, b"abc"), (3, 1, 2, 10, b"abc"))),
     "announces": ("controller", announces(None)),
     "sends-an-older-frame": ("controller", announces(2)),
+    "leads-too": ("understudy", leads_too),
+    "directs": ("follower", directs),
     "second-controller": ("controller", shows_until_told),
     "late": ("follower", shows_until_told),
 }
@@ -85,6 +107,7 @@ def main(what):
     role, run = WHAT[what]
     with metasim.Client() as c:
         n = follower.Node(c, role=role)
+        n.orders = c.publication("director/orders")
         c.join()
         n.join()
         c.set_result({"said": run(c, n)})

@@ -37,7 +37,9 @@ func (d *Director) Reply(from string, b []byte) error {
 	}
 	switch k {
 	case kindSent:
-		d.sent(m, r.sent())
+		if s := r.sent(); r.err == nil {
+			r.err = d.sent(m, s)
+		}
 	case kindBack:
 		if done := r.back(); r.err == nil {
 			r.err = d.back(m, done)
@@ -81,13 +83,21 @@ func (d *Director) hello(from string, h hello) error {
 	return nil
 }
 
-// sent takes a notice. One of an old epoch, or from a node that is not the controller, changes nothing: it is fenced.
-func (d *Director) sent(m *member, s *sent) {
+// sent takes a notice. One of an old epoch changes nothing: it is fenced. Who was the controller in no epoch of which it sends breaks the rules.
+func (d *Director) sent(m *member, s *sent) error {
+	if d.stage == running && s.frame >= d.next && !m.gone {
+		return &PeerError{Peer: m.name, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d, which was not asked for; is it a client of another run?", s.frame)}
+	}
 	for _, f := range d.flights {
-		if f.data.Frame == s.frame && f.epoch == s.epoch && f.controller == m.name && f.sent == nil {
+		switch {
+		case f.data.Frame != s.frame || f.epoch != s.epoch || m.gone:
+		case f.controller != m.name:
+			return notController(m.name, s.frame, f.controller)
+		case f.sent == nil:
 			f.sent = s
 		}
 	}
+	return nil
 }
 
 // back takes a finished frame, which is known by its number, and has its tTracked.

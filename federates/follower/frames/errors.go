@@ -113,6 +113,11 @@ type PeerError struct {
 
 func (e *PeerError) Error() string { return fmt.Sprintf("client %q %s", e.Peer, e.Why) }
 
+// notController is the error of a node that sends in a frame for which another one was asked.
+func notController(peer string, frame uint64, controller string) *PeerError {
+	return &PeerError{Peer: peer, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d, of which %s is the controller; send only where IsController says so", frame, controller)}
+}
+
 // CodeOf returns what RenderStream would have returned; ok is false for an error that is none of this room.
 func CodeOf(err error) (code Code, ok bool) {
 	if peer := new(PeerError); errors.As(err, &peer) {

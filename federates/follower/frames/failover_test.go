@@ -17,9 +17,9 @@ func TestTheReleasedEpochIsShown(t *testing.T) {
 	for _, released := range []uint32{1, 2} {
 		n := NewNode("me", 100)
 		q := &request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "old"}
+		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}))) // before it is known who is the controller
 		require.NoError(t, n.Order("director", q.encode()))
 		require.NoError(t, n.Data("old", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")})))
-		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")})))
 		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("bad")})))
 		if released == 2 {
 			q.epoch, q.controller = 2, "new"
@@ -114,10 +114,11 @@ func TestOldNoticesReleaseNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, d.Reply("a", (&sent{frame: 0, epoch: 1}).encode()))
 	require.NoError(t, d.Reply("a", (&sent{frame: 0, epoch: 2}).encode()))
-	require.NoError(t, d.Reply("c", (&sent{frame: 0, epoch: 2}).encode()))
 	orders, err := d.Tick(101 * ms)
 	require.NoError(t, err)
 	assert.Empty(t, orders)
+	assert.EqualError(t, d.Reply("c", (&sent{frame: 0, epoch: 2}).encode()), `client "c" sent the data of frame 0, of which b is the controller; send only where IsController says so`)
+	assert.EqualError(t, d.Reply("c", (&sent{frame: 7, epoch: 2}).encode()), `client "c" sent the data of frame 7, which was not asked for; is it a client of another run?`)
 	require.NoError(t, d.Reply("b", (&sent{frame: 0, epoch: 2}).encode()))
 	orders, err = d.Tick(102 * ms)
 	require.NoError(t, err)

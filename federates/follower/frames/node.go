@@ -139,6 +139,9 @@ func (n *Node) Data(from string, b []byte) error {
 	if len(n.slots) > maxAhead {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent data for frame %d, and %d frames before it were not asked for; is it a client of another run?", p.frame, maxAhead)}
 	}
+	if q := s.request; q != nil && q.epoch == p.epoch && q.controller != from {
+		return notController(from, p.frame, q.controller)
+	}
 	return s.add(from, p)
 }
 

@@ -337,11 +337,13 @@ func twice(t *testing.T, to *strings.Builder, node string) {
 
 // wrong writes stories of what other clients may not do.
 func wrong(t *testing.T, to *strings.Builder, node string) {
-	write(t, to, "an epoch that was not released", node, asks("old", true, 0), brings("old", piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")}),
-		brings("rogue", piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}), orders(&request{epoch: 2, previous: -1, sync: true, controller: "new", data: FrameData{Rate: Rate{60, 1}}}),
+	write(t, to, "an epoch that was not released", node, brings("rogue", piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}), asks("old", true, 0),
+		brings("old", piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")}), orders(&request{epoch: 2, previous: -1, sync: true, controller: "new", data: FrameData{Rate: Rate{60, 1}}}),
 		orders(&release{epoch: 1}), "next", brings("new", piece{epoch: 2, part: 1, parts: 2, size: 4, bytes: []byte("w")}), orders(&release{epoch: 2}), "next",
 		brings("new", piece{epoch: 2, parts: 2, size: 4, bytes: []byte("new")}), "next", "receive", "refused", brings("old", piece{epoch: 1, parts: 1, size: 0}), "refused")
-	p := piece{frame: 3, epoch: 1, parts: 1, size: 1, bytes: []byte("a")}
+	p := piece{epoch: 1, parts: 1, size: 1, bytes: []byte("a")}
+	write(t, to, "data of two controllers", node, asks("lead", true, 0), brings("lead", p), brings("other", p), orders(&release{epoch: 1}), "next", "receive", "refused")
+	p.frame = 3
 	again := p
 	again.bytes = []byte("b")
 	write(t, to, "other data in the same frame", node, brings("other", p), brings("other", again))
