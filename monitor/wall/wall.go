@@ -110,7 +110,7 @@ func (w *Wall) takePart(ctx context.Context, options ...client.Option) error {
 	}
 }
 
-// take takes a frame. Most frames have no pictures, and are counted.
+// take takes a frame. Most frames have no pictures, or some for which no stream has asked, and are counted: it is not known where such pictures belong.
 func (w *Wall) take(m client.Message) error {
 	f, err := frames.ReadWhole(m.Payload)
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *Wall) take(m client.Message) error {
 		w.shown.Inputs += len(f.Inputs)
 		w.shown.InputAt = f.Frame
 	}
-	if !slices.ContainsFunc(f.Parts, func(p frames.Part) bool { return len(p.Pictures) > 0 }) {
+	if !slices.ContainsFunc(f.Parts, func(p frames.Part) bool { return len(p.Pictures) > 0 && len(p.Streams) > 0 }) {
 		return nil
 	}
 	w.shown.Frame, w.shown.TrackedS, w.shown.Sync, w.shown.Torn, w.shown.Controller = f.Frame, f.Tracked.Seconds(), f.Sync, f.Torn, f.Controller

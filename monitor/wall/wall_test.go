@@ -54,7 +54,10 @@ func ask(t *testing.T, w *Wall, method, path, body string) (status int, text str
 }
 
 // cluster runs two nodes of the demo for a second, with a wall on which these commands were clicked before, and returns the last frame.
-func cluster(t *testing.T, w *Wall, clicks ...string) shown {
+func cluster(t *testing.T, w *Wall, clicks ...string) shown { return clusterOf(t, w, 1, clicks...) }
+
+// clusterOf is cluster where the nodes are asked for pictures in one frame of so many.
+func clusterOf(t *testing.T, w *Wall, every int, clicks ...string) shown {
 	for _, c := range clicks {
 		path := "/command"
 		if strings.Contains(c, `"x"`) {
@@ -63,7 +66,7 @@ func cluster(t *testing.T, w *Wall, clicks ...string) shown {
 		status, text := ask(t, w, http.MethodPost, path, c)
 		require.Equal(t, http.StatusNoContent, status, text)
 	}
-	direct := map[string]any{"frame_rate": 20, "wholes": Wholes, "commands": Commands, "inputs": []any{Touches}, "patience": "200ms", "streams": []any{
+	direct := map[string]any{"frame_rate": 20, "wholes": Wholes, "commands": Commands, "inputs": []any{Touches}, "patience": "200ms", "pictures_every": every, "streams": []any{
 		map[string]any{"node": "a", "clip": []any{0, 0, 40, 30}}, map[string]any{"node": "b", "clip": []any{40, 0, 80, 30}}}}
 	node := func(name, role string) clienttest.Simulator {
 		return model(t, name, "render-node", map[string]any{"role": role, "parts": 2, "state_bytes": 20000, "commands": Commands}, follower.RenderNode)
@@ -96,6 +99,14 @@ func TestFramesReachThePage(t *testing.T) {
 		require.Len(t, p.Pictures, 1)
 		assert.Equal(t, "\x89PNG", string(p.Pictures[0][:4]))
 	}
+}
+
+// A node of the demo draws each tenth frame although nobody asks for it, for the files that the demo writes. The page leaves these pictures out: they have no place in the whole.
+func TestPicturesWithoutAPlaceAreNotShown(t *testing.T) {
+	last := clusterOf(t, New([]string{"a", "b"}), 20)
+	assert.EqualValues(t, 20, last.Frames)
+	assert.Zero(t, last.Frame, "and not 10")
+	assert.Equal(t, [4]int{40, 0, 80, 30}, last.Parts[1].Clip)
 }
 
 // What is clicked acts in the run.

@@ -7,7 +7,13 @@ const nodes = new Map(); // by name: the elements of a node, its load, and wheth
 let latest = null;
 const times = []; // of the last frames: when they came, and how many there had been
 
-async function post(path, body) {
+let said = Promise.resolve(); // what was clicked is said in its order: a load that is taken away again would stay otherwise
+
+function post(path, body) {
+  said = said.then(() => send(path, body));
+}
+
+async function send(path, body) {
   try {
     const response = await fetch(path, {method: "POST", headers, body: JSON.stringify(body)});
     if (response.ok) return notice("");
