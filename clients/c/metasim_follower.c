@@ -215,6 +215,7 @@ typedef struct core {
     size_t piece;
     int64_t last;
     int64_t led; /* the first frame that it controlled; -1: none */
+    uint32_t epoch; /* of the data that was shown last */
     uint32_t streams;
     slot *slots; /* in order */
     size_t slot_count;
@@ -584,6 +585,8 @@ static RS_ERROR hear_release(core *n, const char *from, reader *r)
     s = slot_of(n, frame, &over);
     if (s == NULL)
         return over ? RS_ERROR_SUCCESS : n->code;
+    if (s->released && s->epoch >= epoch) /* links may turn two around */
+        return RS_ERROR_SUCCESS;
     s->released = true;
     s->epoch = epoch;
     s->missing = missing;
@@ -601,7 +604,8 @@ static RS_ERROR hear_call(core *n, const char *from, reader *r)
     s = slot_of(n, frame, &over);
     if (s == NULL)
         return over ? RS_ERROR_SUCCESS : n->code;
-    s->called = epoch;
+    if (s->called < epoch)
+        s->called = epoch;
     return RS_ERROR_SUCCESS;
 }
 
@@ -938,6 +942,8 @@ static void take_request(core *n, request **to)
 static void enter(core *n, bool controls)
 {
     take_request(n, &n->current);
+    if (n->current->sync)
+        n->epoch = n->current->epoch;
     free_request(n->over);
     n->over = NULL;
     n->in_frame = true;
@@ -1051,10 +1057,11 @@ static int take_frame(core *n, double tracked)
         close_first(n, NULL);
         return RS_ERROR_SUCCESS;
     }
-    if (!released(s))
+    if (!released(s) || q->epoch < n->epoch) /* or it was withdrawn with a frame before it, and the request under the next epoch is on its way */
         return NOT_YET;
     if (s->missing) {
         take_request(n, &n->over);
+        n->epoch = q->epoch;
         close_first(n, NULL);
         n->frame_over = true;
         q = n->over;

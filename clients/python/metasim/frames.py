@@ -352,6 +352,7 @@ class Core:
     def __init__(self, name: str, most: int, piece: int = MAX_PIECE) -> None:
         self.name, self.most, self.piece = name, most, piece
         self.last, self.streams, self.refused = -1, 0, 0
+        self.epoch = 0  # of the data that was shown last
         self.led: Optional[int] = None  # the first frame that it controlled
         self.slots: Dict[int, _Slot] = {}
         self.order_of: List[int] = []  # the frames of slots, in order
@@ -407,14 +408,14 @@ class Core:
             frame, epoch, missing = r.number(8), r.number(4), r.flag()
             r.end()
             s = self._slot(frame)
-            if s is not None:
+            if s is not None and (s.release is None or s.release[0] < epoch):  # links may turn two around
                 s.release = epoch, missing
         elif kind == CALL:
             frame, epoch = r.number(8), r.number(4)
             r.end()
             s = self._slot(frame)
             if s is not None:
-                s.called = epoch
+                s.called = max(s.called, epoch)
         elif kind == END:
             nodes, reason, failed = r.blocks(), r.block().decode(errors="surrogateescape"), r.flag()
             r.end()
@@ -548,9 +549,10 @@ class Core:
             raise StreamsChangedError("the streams have changed; fetch them, and await again")
         controls = q.controller == self.name
         if not controls and q.sync:
-            if not s.released():
+            if not s.released() or q.epoch < self.epoch:  # or it was withdrawn with a frame before it, and the request under the next epoch is on its way
                 return None
             if s.missing():
+                self.epoch = q.epoch
                 self._close(None)
                 raise MissingError(q.controller, q.data, q.inputs)
             used = self._data(s)
@@ -565,6 +567,7 @@ class Core:
             data = self.kept if q.packing else data
         self._close(used)
         self.current, self.controls = q, controls
+        self.epoch = q.epoch if q.sync else self.epoch
         self.sent = self.received = self.back_sent = False
         if controls and self.led is None:
             self.led = self.last

@@ -165,4 +165,18 @@ func calls(t *testing.T, to *strings.Builder, node string) {
 	write(t, to, "a frame without data is not asked for", node, "follow 1", asks("liar", true, 0), orders(&release{0, 1, true}), ask(0, 1), "hear", "begin 0")
 	write(t, to, "an understudy lacks what it computes itself then", node, asks("liar", true, 0), orders(&release{0, 1, false}), ask(0, 1), "next",
 		orders(&request{epoch: 2, previous: -1, sync: true, controller: "me", data: FrameData{Rate: Rate{60, 1}}}), "next")
+	of := func(frame uint64, epoch uint32) string {
+		return orders(&request{epoch: epoch, previous: int64(frame) - 1, sync: true, controller: "lead", data: FrameData{Frame: frame, Rate: Rate{60, 1}}})
+	}
+	data := func(from string, frame uint64, epoch uint32) string {
+		return brings(from, piece{frame: frame, epoch: epoch, parts: 1, size: 1, bytes: []byte{byte(epoch)}})
+	}
+	write(t, to, "messages of the director that overtake one another", node, asks("liar", true, 0), of(0, 2), orders(&release{0, 2, false}), orders(&release{0, 1, true}), ask(0, 2), ask(0, 1), "next",
+		of(0, 3), orders(&release{0, 3, false}), data("lead", 0, 3), "next", "receive")
+	write(t, to, "a frame that was withdrawn with the one before it", node, asks("liar", true, 0), asks("liar", true, 1), data("liar", 1, 1), orders(&release{0, 1, false}), orders(&release{1, 1, false}),
+		ask(0, 1), "next", of(0, 2), data("lead", 0, 2), orders(&release{0, 2, false}), "next", "receive", "next", of(1, 2), data("lead", 1, 2), orders(&release{1, 2, false}), "next", "receive")
+	write(t, to, "a frame that was withdrawn with one that has no data", node, asks("liar", true, 0), asks("liar", true, 1), data("liar", 1, 1), orders(&release{1, 1, false}), of(0, 2),
+		orders(&release{0, 2, true}), "next", "next", asks("me", false, 2), "next")
+	write(t, to, "a frame that was withdrawn with the node's own", node, asks("liar", true, 0), asks("liar", true, 1), data("liar", 1, 1), orders(&release{1, 1, false}),
+		orders(&request{epoch: 2, previous: -1, sync: true, controller: "me", data: FrameData{Rate: Rate{60, 1}}}), "next", "send 01", "next")
 }

@@ -16,6 +16,7 @@ type Node struct {
 	piece   int    // how much of it travels in one message at most
 	last    int64  // the frame that was handed out last, or was lost; -1: none
 	led     int64  // the first frame that it controlled; -1: none. It controls all frames after that one
+	epoch   uint32 // of the data that was shown last
 	streams uint32
 	slots   []*slot // the frames that are to come, in order
 	ended   *quit
@@ -75,7 +76,7 @@ func (n *Node) Order(from string, b []byte) error {
 		if err := r.end(from); err != nil {
 			return err
 		}
-		if s := n.slot(l.frame); s != nil {
+		if s := n.slot(l.frame); s != nil && (s.release == nil || s.release.epoch < l.epoch) { // links may turn two around
 			s.release = l
 		}
 	case kindCall:
@@ -84,7 +85,7 @@ func (n *Node) Order(from string, b []byte) error {
 			return err
 		}
 		if s := n.slot(c.frame); s != nil {
-			s.called = c.epoch
+			s.called = max(s.called, c.epoch)
 		}
 	case kindQuit:
 		q := r.quit()
@@ -297,17 +298,20 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 			return f, false, err
 		}
 		n.close(s, nil)
-		n.current = c
+		if n.current = c; q.sync {
+			n.epoch = q.epoch
+		}
 		if c.controls && n.led < 0 {
 			n.led = n.last
 		}
 		return q.data, true, nil
 	}
-	if !s.released() {
+	if !s.released() || q.epoch < n.epoch { // or it was withdrawn with a frame before it, and the request under the next epoch is on its way
 		return f, false, nil
 	}
 	if s.release.missing {
 		n.close(s, nil)
+		n.epoch = q.epoch
 		return f, false, &MissingError{q.controller, q.data, q.inputs}
 	}
 	used := n.data(s)
@@ -326,7 +330,7 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 		}
 	}
 	n.close(s, used)
-	n.current = c
+	n.current, n.epoch = c, q.epoch
 	return q.data, true, nil
 }
 
