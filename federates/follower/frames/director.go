@@ -55,7 +55,7 @@ func (d *Director) Reply(from string, b []byte) error {
 	case kindLack:
 		d.lack(m, r.call())
 	case kindBye:
-		m.gone = true
+		r.err = d.bye(m)
 	default:
 		r.fail()
 	}
@@ -108,6 +108,15 @@ func (d *Director) back(m *member, done Frame) error {
 			return f.take(i, m, done)
 		}
 	}
+	return nil
+}
+
+// bye takes a node out that was told to leave. Nobody else says it.
+func (d *Director) bye(m *member) error {
+	if d.stage < ending && !m.gone {
+		return &PeerError{Peer: m.name, Code: InvalidParameters, Why: "said bye, and was not told to leave"}
+	}
+	m.gone = true
 	return nil
 }
 

@@ -180,3 +180,17 @@ func calls(t *testing.T, to *strings.Builder, node string) {
 	write(t, to, "a frame that was withdrawn with the node's own", node, asks("liar", true, 0), asks("liar", true, 1), data("liar", 1, 1), orders(&release{1, 1, false}),
 		orders(&request{epoch: 2, previous: -1, sync: true, controller: "me", data: FrameData{Rate: Rate{60, 1}}}), "next", "send 01", "next")
 }
+
+// A node that says bye, and was not told to leave, is failed at once: the release of what it has not sent could not be taken back from a controller that is gone.
+func TestWhoSaysByeByItselfIsFailed(t *testing.T) {
+	d := asked(t)
+	require.NoError(t, d.Reply("a", (&sent{frame: 0, epoch: 1}).encode()))
+	peer := new(PeerError)
+	require.ErrorAs(t, d.Reply("a", head(kindBye, 0)), &peer)
+	require.True(t, d.Charge(peer))
+	orders, err := d.Tick(20 * ms)
+	require.NoError(t, err)
+	assert.Equal(t, []string{`client "a" said bye, and was not told to leave`}, d.Totals.Failed)
+	assert.Equal(t, map[uint64]string{0: "b2", 1: "b2"}, requests(t, orders))
+	require.NoError(t, d.Reply("a", head(kindBye, 0)), "it was told now")
+}
