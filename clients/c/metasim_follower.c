@@ -42,7 +42,7 @@ typedef struct message {
 } message;
 
 /* How many messages the end of a frame replies at most. */
-enum { REPLIES = 3 };
+enum { REPLIES = 2 };
 
 /* No message. */
 static message begin_none(void)
@@ -206,6 +206,12 @@ typedef struct charged {
     char *name;
 } charged;
 
+/* A notice that is to be sent before anything else. */
+typedef struct owing {
+    struct owing *next;
+    message notice;
+} owing;
+
 /* A call returns it inside this file: the next frame has to be waited for. */
 enum { NOT_YET = -1 };
 
@@ -222,7 +228,8 @@ typedef struct core {
     bool ended, failed, follows;
     char *reason;
     charged *charged;
-    message owed; /* a notice that is to be sent */
+    owing *owing;
+    message owed; /* a charge or a lack that is to be sent */
 
     /* The current frame, and what is left of the one before: the inputs of a frame that has no data. */
     request *current, *over;
@@ -356,6 +363,12 @@ static void free_core(core *n)
         n->charged = c->next;
         free(c->name);
         free(c);
+    }
+    while (n->owing != NULL) {
+        owing *o = n->owing;
+        n->owing = o->next;
+        free(o->notice.data);
+        free(o);
     }
     free_request(n->current);
     free_request(n->over);
@@ -544,6 +557,32 @@ static message notice(const request *q, uint64_t size, bool missing)
     return m;
 }
 
+/* Keeps a notice until it is sent. false: no memory. */
+static bool owe(core *n, message notice)
+{
+    owing **at = &n->owing;
+    while (*at != NULL)
+        at = &(*at)->next;
+    if ((*at = calloc(1, sizeof **at)) == NULL) {
+        free(notice.data);
+        return false;
+    }
+    (*at)->notice = notice;
+    return true;
+}
+
+/* Hands out the notice that is to be sent next, which is the caller's then. */
+static bool next_owed(core *n, message *notice)
+{
+    owing *o = n->owing;
+    if (o == NULL)
+        return false;
+    *notice = o->notice;
+    n->owing = o->next;
+    free(o);
+    return true;
+}
+
 static RS_ERROR hear_request(core *n, const char *from, reader *r)
 {
     bool over;
@@ -562,8 +601,9 @@ static RS_ERROR hear_request(core *n, const char *from, reader *r)
     }
     s = slot_of(n, q->data.frame, &over);
     if (over && leads(n, q) && (n->led < 0 || q->data.frame < (uint64_t)n->led)) { /* it has shown the data of a controller that was charged */
-        free(n->owed.data);
-        n->owed = notice(q, 0, true);
+        bool kept = owe(n, notice(q, 0, true));
+        free_request(q);
+        return kept ? RS_ERROR_SUCCESS : no_memory(n);
     }
     if (s == NULL || (s->request != NULL && s->request->epoch >= q->epoch))
         free_request(q);
@@ -1088,13 +1128,11 @@ static const char NOT_SET[] = "the node was not set to be a follower; call rs_se
 /* Ends the current frame. It fails for a node that is to leave. What it replies is to be published in any case. */
 static RS_ERROR end_frame(core *n, message reply[REPLIES])
 {
-    reply[0] = n->owed;
-    n->owed = begin_none();
-    if (finish(n, reply + 1) != RS_ERROR_SUCCESS)
+    if (finish(n, reply) != RS_ERROR_SUCCESS)
         return n->code;
     if (!n->ended)
         return RS_ERROR_SUCCESS;
-    reply[2] = begin(BYE, 0);
+    reply[1] = begin(BYE, 0);
     return fail(n, RS_ERROR_QUIT, "%s", n->reason == NULL || n->reason[0] == '\0' ? "the director has ended the cluster; leave" : n->reason);
 }
 
@@ -1108,7 +1146,7 @@ static int core_next(core *n, double tracked, message reply[REPLIES])
     if (end_frame(n, reply) != RS_ERROR_SUCCESS)
         return (int)n->code;
     code = take_frame(n, tracked);
-    reply[2] = n->owed; /* a charge, or that data lacks, is told at once */
+    reply[1] = n->owed; /* a charge, or that data lacks, is told at once */
     n->owed = begin_none();
     return code;
 }
@@ -1125,7 +1163,7 @@ static RS_ERROR core_hear(core *n, message reply[REPLIES])
     if (s != NULL && leads(n, s->request))
         return expected(n, s->request, 0, true);
     if (s != NULL && released(s) && !s->missing && data_of(n, s) == NULL) {
-        reply[2] = n->owed;
+        reply[1] = n->owed;
         n->owed = begin_none();
     }
     return RS_ERROR_SUCCESS;
@@ -1419,6 +1457,16 @@ static RS_ERROR advance(rs_node *n, int64_t until, int milliseconds)
     return wrong;
 }
 
+/* Publishes what is owed. It is sent before what the next call of the node replies. */
+static RS_ERROR publish_owed(rs_node *n)
+{
+    RS_ERROR code = RS_ERROR_SUCCESS;
+    message notice;
+    while (code == RS_ERROR_SUCCESS && next_owed(n->core, &notice))
+        code = publish(n, n->replies, notice);
+    return code;
+}
+
 static RS_ERROR publish_all(rs_node *n, message reply[REPLIES])
 {
     RS_ERROR code = RS_ERROR_SUCCESS;
@@ -1444,9 +1492,12 @@ static RS_ERROR next_frame(rs_node *n, double tracked, int timeoutMs, rs_frame_d
     if (!n->initialised)
         return not_initialised(n);
     for (;;) {
-        message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
+        message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}};
         RS_ERROR failed;
         int64_t left = timeoutMs < 0 ? -1 : late - milliseconds_now();
+        failed = publish_owed(n);
+        if (failed != RS_ERROR_SUCCESS)
+            return failed;
         code = core_next(n->core, tracked, reply);
         failed = publish_all(n, reply);
         if (failed != RS_ERROR_SUCCESS)
@@ -1477,8 +1528,11 @@ RS_ERROR rs_hear(rs_node *n)
     RS_ERROR code = n->initialised ? RS_ERROR_SUCCESS : not_initialised(n);
     n->heard = false;
     while (code == RS_ERROR_SUCCESS && !n->heard) {
-        message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
+        message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}};
         RS_ERROR failed;
+        code = publish_owed(n);
+        if (code != RS_ERROR_SUCCESS)
+            return code;
         code = core_hear(n->core, reply);
         failed = publish_all(n, reply);
         code = failed == RS_ERROR_SUCCESS ? code : failed;

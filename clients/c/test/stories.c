@@ -59,10 +59,19 @@ static void inputs(core *n)
     putchar('\n');
 }
 
+static void say_owed(core *n)
+{
+    message notice;
+    while (next_owed(n, &notice))
+        say("reply", notice);
+}
+
 static void next(core *n, double tracked)
 {
-    message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
-    int i, code = core_next(n, tracked, reply);
+    message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}};
+    int i, code;
+    say_owed(n);
+    code = core_next(n, tracked, reply);
     for (i = 0; i < REPLIES; i++)
         say("reply", reply[i]);
     if (code == NOT_YET)
@@ -192,9 +201,11 @@ static void bring_charge(core *n, const char *peer, const char *why)
 
 static void hear_state(core *n)
 {
-    message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}, {NULL, 0, false}};
-    RS_ERROR code = core_hear(n, reply);
+    message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}};
+    RS_ERROR code;
     int i;
+    say_owed(n);
+    code = core_hear(n, reply);
     for (i = 0; i < REPLIES; i++)
         say("reply", reply[i]);
     if (code == RS_ERROR_QUIT)

@@ -8,6 +8,7 @@ import (
 	"image"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -323,6 +324,11 @@ func charges(t *testing.T, to *strings.Builder, node string) {
 		"next", brings("rogue", set(0, 1)), brings("rogue", set(7, 1)), "refused", again("lead", 0), brings("lead", set(0, 2)), orders(&release{0, 2, false}), "next", "receive")
 	write(t, to, "the understudy has shown the frame that it is asked for", node, asks("rogue", true, 0), brings("rogue", set(0, 1)), orders(&release{0, 1, false}), "next", "receive", brings("rogue", piece{}),
 		"charge rogue "+why, again("me", 0), "next", again("me", 1), "next", "send 01")
+	shows := func(frame uint64) []string {
+		return []string{asks("rogue", true, frame), brings("rogue", set(frame, 1)), orders(&release{frame, 1, false}), "next"}
+	}
+	several := slices.Concat([]string{node}, shows(0), shows(1), shows(2), []string{"charge rogue " + why, again("me", 0), again("me", 1), again("me", 2), "next", again("me", 3), "next"})
+	write(t, to, "the understudy has shown several frames that it is asked for", several...)
 }
 
 // twice writes stories of links that deliver each message twice.
