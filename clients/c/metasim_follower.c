@@ -695,13 +695,22 @@ static RS_ERROR core_order(core *n, const char *from, const void *data, size_t s
     }
 }
 
+static RS_ERROR sent_twice(core *n, const slot *s, const char *from)
+{
+    return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent the data of frame %llu twice; send once in a frame", from, (unsigned long long)s->frame);
+}
+
 /* Puts a piece to the set that it is of. */
 static RS_ERROR add(core *n, slot *s, const char *from, uint32_t epoch, piece *p)
 {
     set **at = &s->sets, *o;
     piece **place;
-    while (*at != NULL && ((*at)->epoch != epoch || strcmp((*at)->from, from) != 0))
+    while (*at != NULL && strcmp((*at)->from, from) != 0)
         at = &(*at)->next;
+    if (*at != NULL && (*at)->epoch != epoch) { /* a client is the controller in one epoch, so a node keeps one set of it, and no more than that */
+        free(p);
+        return sent_twice(n, s, from);
+    }
     if (*at == NULL) {
         *at = calloc(1, sizeof **at);
         if (*at == NULL || ((*at)->from = copy_text(from, strlen(from))) == NULL) {
@@ -721,7 +730,7 @@ static RS_ERROR add(core *n, slot *s, const char *from, uint32_t epoch, piece *p
         free(p);
         if (same) /* a link may deliver a message twice */
             return RS_ERROR_SUCCESS;
-        return fail(n, RS_ERROR_INVALID_PARAMETERS, "client \"%s\" sent the data of frame %llu twice; send once in a frame", from, (unsigned long long)s->frame);
+        return sent_twice(n, s, from);
     }
     p->next = *place;
     *place = p;

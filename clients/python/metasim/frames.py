@@ -443,6 +443,8 @@ class Core:
             raise PeerError(sender, f"sent data for frame {frame}, and {MAX_AHEAD} frames before it were not asked for; is it a client of another run?")
         if s.request is not None and s.request.epoch == epoch and s.request.controller != sender:
             raise PeerError(sender, f"sent the data of frame {frame}, of which {s.request.controller} is the controller; send only where IsController says so")
+        if any(of == sender and at != epoch for of, at in s.sets):  # a client is the controller in one epoch, so a node keeps one set of it, and no more than that
+            raise PeerError(sender, f"sent the data of frame {frame} twice; send once in a frame")
         o = s.sets.setdefault((sender, epoch), _Set())
         at = bisect_left([p[0] for p in o.pieces], part)
         if at < len(o.pieces) and o.pieces[at] == (part, parts, size, r.rest):

@@ -20,7 +20,7 @@ func TestTheReleasedEpochIsShown(t *testing.T) {
 		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("bad")}))) // before it is known who is the controller
 		require.NoError(t, n.Order("director", q.encode()))
 		require.NoError(t, n.Data("old", encoded(&piece{epoch: 1, parts: 1, size: 3, bytes: []byte("old")})))
-		require.NoError(t, n.Data("rogue", encoded(&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("bad")})))
+		require.NoError(t, n.Data("another rogue", encoded(&piece{epoch: 2, parts: 1, size: 3, bytes: []byte("bad")})))
 		if released == 2 {
 			q.epoch, q.controller = 2, "new"
 			require.NoError(t, n.Order("director", q.encode()))

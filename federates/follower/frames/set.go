@@ -44,6 +44,9 @@ func (o *set) is(from string, epoch uint32) bool { return o.from == from && o.pi
 // add puts a piece to the set that it is of.
 func (s *slot) add(from string, p *piece) error {
 	i := slices.IndexFunc(s.sets, func(o *set) bool { return o.is(from, p.epoch) })
+	if i < 0 && slices.ContainsFunc(s.sets, func(o *set) bool { return o.from == from }) {
+		return sentTwice(from, p.frame) // a client is the controller in one epoch, so a node keeps one set of it, and no more than that
+	}
 	if i < 0 {
 		i = len(s.sets)
 		s.sets = append(s.sets, &set{from: from, pieces: make([]*piece, 0, 1)})
@@ -54,7 +57,7 @@ func (s *slot) add(from string, p *piece) error {
 		return nil // a link may deliver a message twice
 	}
 	if found {
-		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d twice; send once in a frame", p.frame)}
+		return sentTwice(from, p.frame)
 	}
 	o.pieces = slices.Insert(o.pieces, at, p)
 	o.came += uint64(len(p.bytes))
@@ -62,6 +65,10 @@ func (s *slot) add(from string, p *piece) error {
 		return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("announced %d bytes for frame %d, and sent others; it may be another program", first.size, p.frame)}
 	}
 	return nil
+}
+
+func sentTwice(from string, frame uint64) *PeerError {
+	return &PeerError{Peer: from, Code: InvalidParameters, Why: fmt.Sprintf("sent the data of frame %d twice; send once in a frame", frame)}
 }
 
 // repeats reports whether two pieces of a set are the same message.

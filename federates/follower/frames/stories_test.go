@@ -353,6 +353,9 @@ func wrong(t *testing.T, to *strings.Builder, node string) {
 	again := p
 	again.bytes = []byte("b")
 	write(t, to, "other data in the same frame", node, brings("other", p), brings("other", again))
+	again = p
+	again.epoch = 2
+	write(t, to, "data of another epoch from one client", node, brings("other", p), brings("other", again))
 	p.size = 4
 	write(t, to, "data that is shorter than announced", node, brings("other", p))
 	p.parts, p.bytes = 2, []byte("abc")
