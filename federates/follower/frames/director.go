@@ -49,8 +49,8 @@ func (d *Director) Reply(from string, b []byte) error {
 			d.Input(input)
 		}
 	case kindCharge:
-		if c := r.charge(); !m.gone {
-			d.charges = append(d.charges, c)
+		if c := r.charge(); !m.gone && r.err == nil {
+			r.err = d.charged(m, c)
 		}
 	case kindLack:
 		d.lack(m, r.call())
@@ -108,6 +108,15 @@ func (d *Director) back(m *member, done Frame) error {
 			return f.take(i, m, done)
 		}
 	}
+	return nil
+}
+
+// charged notes a charge. A node charges a client once and in a sentence, so that one that brings many invents them.
+func (d *Director) charged(m *member, c charge) error {
+	if m.charges++; m.charges > maxCharges || len(c.peer)+len(c.why) > maxSentence {
+		return &PeerError{Code: InvalidParameters, Why: fmt.Sprintf("charged more than %d clients, or in more than %d bytes; a node charges a client once", maxCharges, maxSentence)}
+	}
+	d.charges = append(d.charges, c)
 	return nil
 }
 

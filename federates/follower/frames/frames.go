@@ -172,6 +172,8 @@ type member struct {
 	order int64
 	gone  bool // it has failed, or has said bye
 	owes  int  // frames that it has not sent back
+
+	charges int // that it has brought
 }
 
 // A flight is a frame on its way.

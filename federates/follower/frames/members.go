@@ -27,6 +27,12 @@ func (d *Director) promote() bool {
 	return d.lead != nil
 }
 
+// What a node charges others with is kept for the outcome: so many clients, and a sentence of so many bytes for each.
+const (
+	maxCharges  = 1024
+	maxSentence = 4096
+)
+
 // A verdict is a member that is to fail.
 type verdict struct {
 	guilty *member

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -125,4 +126,21 @@ func TestRoguesThatControlNothing(t *testing.T) {
 	assert.Equal(t, 0, d.Totals.Failovers)
 	const junk = "sent what is no message of followers; check what is published on its channel"
 	assert.Equal(t, []string{`client "stranger" ` + junk, `client "c" ` + junk}, d.Totals.Failed)
+}
+
+// A node that invents charges is failed, and the director does not keep them all.
+func TestWhoInventsChargesIsFailed(t *testing.T) {
+	for _, c := range []struct{ charges, size int }{{maxCharges, 10}, {0, maxSentence}} {
+		d := asked(t)
+		bring := func(i, size int) error {
+			return d.Reply("c", (&charge{fmt.Sprint("x", i), strings.Repeat("y", size)}).encode())
+		}
+		for i := range c.charges {
+			require.NoError(t, bring(i, c.size))
+		}
+		peer := new(PeerError)
+		require.ErrorAs(t, bring(c.charges, c.size), &peer)
+		assert.Equal(t, `client "c" charged more than 1024 clients, or in more than 4096 bytes; a node charges a client once`, peer.Error())
+		assert.Len(t, d.charges, c.charges)
+	}
 }
