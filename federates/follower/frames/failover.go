@@ -85,11 +85,14 @@ func (d *Director) fail(now metasim.Time, m *member, why string) {
 // again asks the controller for the frames that are not released, and were asked for in an older epoch, of which that member was the controller.
 func (d *Director) again(now metasim.Time, i int) {
 	for _, f := range d.flights {
-		if f.released || f.epoch == d.epoch {
+		if f.released {
+			continue
+		}
+		if f.asked = now; f.epoch == d.epoch { // it waits for those before it
 			continue
 		}
 		f.back[i] = Frame{} // it shows data that nobody else will
-		f.epoch, f.controller, f.sent, f.asked = d.epoch, d.lead.name, nil, now
+		f.epoch, f.controller, f.sent = d.epoch, d.lead.name, nil
 		f.seen, f.called = false, false
 		clear(f.lacks)
 		d.tell(f.request)

@@ -194,3 +194,24 @@ func TestWhoSaysByeByItselfIsFailed(t *testing.T) {
 	assert.Equal(t, map[uint64]string{0: "b2", 1: "b2"}, requests(t, orders))
 	require.NoError(t, d.Reply("a", head(kindBye, 0)), "it was told now")
 }
+
+// A controller that is asked for a frame again computes those after it later. They have the whole patience from then on.
+func TestFramesAfterOneThatIsAskedForAgainHaveTime(t *testing.T) {
+	d := asked(t)
+	d.cfg.Frames = 2
+	tick := func(now metasim.Time) map[uint64]string {
+		orders, err := d.Tick(now)
+		require.NoError(t, err)
+		return requests(t, orders)
+	}
+	require.NoError(t, d.Reply("a", (&sent{frame: 0, epoch: 1}).encode()))
+	assert.Empty(t, tick(20*ms))
+	assert.Equal(t, map[uint64]string{1: "b2"}, tick(117*ms), "no notice has come")
+	assert.Empty(t, tick(120*ms))
+	require.NoError(t, d.Reply("b", (&lack{0, 1}).encode()))
+	require.NoError(t, d.Reply("c", (&lack{0, 1}).encode()))
+	assert.Equal(t, map[uint64]string{0: "b2"}, tick(200*ms))
+	require.NoError(t, d.Reply("b", (&sent{frame: 0, epoch: 2}).encode()))
+	assert.Empty(t, tick(210*ms))
+	assert.Equal(t, 300*ms, d.Wake())
+}
