@@ -242,6 +242,7 @@ typedef struct core {
     uint8_t *kept;
     size_t kept_size;
     uint64_t kept_frame;
+    uint32_t packed_epoch; /* of the last data that was packed */
 
     uint64_t refused;
     RS_ERROR code;
@@ -874,6 +875,13 @@ static bool keep(core *n, uint64_t frame, const uint8_t *state, size_t size)
     return true;
 }
 
+/* Has the next state travel whole, as all of it has changed since there was none: whoever has another last state can unpack it. */
+static void pack_whole(core *n)
+{
+    n->kept_size = 0;
+    n->kept_frame = 0;
+}
+
 /* Whether a block of a state is that of the last one. What lies behind the end of the last one has changed. */
 static bool stays(const core *n, const uint8_t *state, size_t from, size_t to) { return to <= n->kept_size && memcmp(n->kept + from, state + from, to - from) == 0; }
 
@@ -918,6 +926,8 @@ static bool unpack(core *n, uint64_t frame, char why[WHY])
         return snprintf(why, WHY, "it has no header"), false;
     if (little(b + 8, 8) > n->max)
         return snprintf(why, WHY, "it has %llu bytes, and the bound here is %llu: raise max_bytes, or send less", (unsigned long long)little(b + 8, 8), (unsigned long long)n->max), false;
+    if (little(b, 8) == 0)
+        pack_whole(n);
     if (little(b, 8) != n->kept_frame)
         return snprintf(why, WHY, "it is what has changed since frame %lld, and the last state here is of frame %lld", (long long)little(b, 8) - 1, (long long)n->kept_frame - 1), false;
     size = (size_t)little(b + 8, 8);
@@ -1071,7 +1081,7 @@ static set *data_of(core *n, slot *s)
     set *o = s->sets;
     while (o != NULL && (o->epoch != q->epoch || !is_name(q->controller, o->from)))
         o = o->next;
-    if (o != NULL && o->count == o->pieces->parts)
+    if (o != NULL && o->count == o->pieces->parts && q->epoch >= n->epoch) /* else the frame before it is one of a later epoch */
         return o;
     if (s->called == q->epoch) {
         s->lost = q->epoch;
@@ -1106,9 +1116,9 @@ static int take_frame(core *n, double tracked)
         close_first(n, NULL);
         return RS_ERROR_SUCCESS;
     }
-    if (!released(s) || q->epoch < n->epoch) /* or it was withdrawn with a frame before it, and the request under the next epoch is on its way */
+    if (!released(s))
         return NOT_YET;
-    if (s->missing) {
+    if (s->missing && q->epoch >= n->epoch) {
         take_request(n, &n->over);
         n->epoch = q->epoch;
         close_first(n, NULL);
@@ -1198,6 +1208,10 @@ static RS_ERROR may_send(core *n, size_t size)
 /* Packs what may be sent, and keeps it. */
 static RS_ERROR pack(core *n, const uint8_t *state, size_t size, message *m)
 {
+    if (n->packed_epoch != n->current->epoch) { /* other nodes may have missed the frame before */
+        n->packed_epoch = n->current->epoch;
+        pack_whole(n);
+    }
     *m = packed_of(n, state, size);
     if (m->failed)
         return no_memory(n);

@@ -361,6 +361,7 @@ class Core:
         self.current: Optional[Request] = None
         self.controls = self.sent = self.received = self.back_sent = False
         self.data: Buffer = b""
+        self.packed_epoch = 0  # of the last data that was packed
         self.kept, self.kept_frame = b"", 0  # the last state that travelled as changes, and its frame and 1; 0: there is none
         self.charged: Set[str] = set()  # clients whose data counts for nothing
         self.owed: List[bytes] = []  # notices to be sent
@@ -528,7 +529,7 @@ class Core:
         """The data of a released frame; None: it is not all there. If the director has asked for it, that is said, and what comes later does not count."""
         q = s.request
         used = None if q is None else s.sets.get((q.controller, q.epoch))
-        if used is not None and used.whole():
+        if q is not None and used is not None and used.whole() and q.epoch >= self.epoch:  # else the frame before it is one of a later epoch
             return used
         if q is not None and s.called == q.epoch:
             s.lost = q.epoch
@@ -551,9 +552,9 @@ class Core:
             raise StreamsChangedError("the streams have changed; fetch them, and await again")
         controls = q.controller == self.name
         if not controls and q.sync:
-            if not s.released() or q.epoch < self.epoch:  # or it was withdrawn with a frame before it, and the request under the next epoch is on its way
+            if not s.released():
                 return None
-            if s.missing():
+            if s.missing() and q.epoch >= self.epoch:
                 self.epoch = q.epoch
                 self._close(None)
                 raise MissingError(q.controller, q.data, q.inputs)
@@ -585,11 +586,11 @@ class Core:
             why = "it has no header"
         elif size > self.most:
             why = f"it has {size} bytes, and the bound here is {self.most}: raise max_bytes, or send less"
-        elif since != self.kept_frame:
+        elif since not in (0, self.kept_frame):
             why = f"it is what has changed since frame {since - 1}, and the last state here is of frame {self.kept_frame - 1}"
         else:
             try:
-                self.kept, self.kept_frame = changed(self.kept, memoryview(packed)[16:], size), q.data.frame + 1
+                self.kept, self.kept_frame = changed(self.kept if since else b"", memoryview(packed)[16:], size), q.data.frame + 1
             except ValueError:
                 why = "its changes lie outside of it"
         if why:
@@ -624,6 +625,8 @@ class Core:
         if len(data) > self.most:
             raise self._wrong(TooLargeError, f": {len(data)} bytes of at most {self.most}; raise max_bytes, or send less")
         if q.packing:
+            if self.packed_epoch != q.epoch:  # other nodes may have missed the frame before: the state travels whole
+                self.packed_epoch, self.kept, self.kept_frame = q.epoch, b"", 0
             packed = struct.pack("<QQ", self.kept_frame, len(data)) + changes(self.kept, bytes(data))
             if len(packed) > self.most:
                 raise self._wrong(TooLargeError, f": {len(packed)} bytes, packed, of at most {self.most}; raise max_bytes, or send less")

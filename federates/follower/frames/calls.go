@@ -37,6 +37,10 @@ func (n *Node) Send(data []byte) (pieces [][][]byte, notice []byte, err error) {
 		return nil, nil, n.wrong(c, fmt.Errorf("%w: %d bytes of at most %d; raise max_bytes, or send less", ErrTooLarge, len(data), n.max))
 	}
 	if c.packing > 0 {
+		if n.packed != c.epoch {
+			n.packed = c.epoch
+			n.Packer.Forget()
+		}
 		packed, err := n.Packer.Pack(c.packing, c.request.data.Frame, data)
 		if err == nil && uint64(len(packed)) > n.max {
 			err = fmt.Errorf("%w: %d bytes, packed, of at most %d; raise max_bytes, or send less", ErrTooLarge, len(packed), n.max)

@@ -146,7 +146,7 @@ func (d *Director) Tick(now metasim.Time) ([][]byte, error) {
 		d.gather(now)
 	}
 	if d.stage == running {
-		for _, v := range d.judged() {
+		for _, v := range d.judged(now) {
 			if !v.guilty.gone && d.stage == running {
 				d.fail(now, v.guilty, v.why)
 			}
@@ -246,13 +246,20 @@ func (d *Director) release(now metasim.Time) {
 			continue
 		}
 		d.size = f.sent.size
-		d.tell(&release{f.data.Frame, f.epoch, f.sent.missing})
 		if f.sent.missing {
-			d.Totals.Missing++
-			for i, m := range d.members {
-				f.settle(i, m)
-			}
+			d.missed(f)
+		} else {
+			d.tell(&release{f.data.Frame, f.epoch, false})
 		}
+	}
+}
+
+// missed releases a frame without data: no node that has not shown it will.
+func (d *Director) missed(f *flight) {
+	d.tell(&release{f.data.Frame, f.epoch, true})
+	d.Totals.Missing++
+	for i, m := range d.members {
+		f.settle(i, m)
 	}
 }
 

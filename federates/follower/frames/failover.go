@@ -31,32 +31,72 @@ func (d *Director) expire(now metasim.Time) {
 		if d.stage != running {
 			return
 		}
+		d.wait(now, f)
 	}
 }
 
-// overdue fails who is to blame that a released frame is not back: its controller, where nodes say that they lack the data, and no node has shown it. Who says nothing may have
-// shown it, and fails too.
+// wait gives nodes the whole patience for the frames after one that is over now, or asked for again: they could not begin these before.
+func (d *Director) wait(now metasim.Time, over *flight) {
+	for _, f := range d.flights {
+		if since := now; f.data.Frame > over.data.Frame {
+			if f.called {
+				since -= d.cfg.Patience
+			}
+			f.since = max(f.since, since)
+		}
+	}
+}
+
+// overdue fails who is to blame that a released frame is not back. Where nodes have said that they lack its data, that is its controller, and who has said nothing, as it may have
+// shown the frame.
 func (d *Director) overdue(now metasim.Time, f *flight) {
-	unsent := f.unsent()
+	lacked := slices.Contains(f.lacks, true)
 	for i, m := range d.members {
-		if f.owing[i] && (!unsent || !f.lacks[i] && m.name != f.controller) {
-			d.fail(now, m, f.tardy(i, m, now-f.since))
+		if f.owing[i] && (!lacked || !f.lacks[i] && m.name != f.controller) {
+			d.fail(now, m, fmt.Sprintf("node %s did not send frame %d back within %v", m.name, f.data.Frame, now-f.since))
 		}
 		if d.stage != running {
 			return
 		}
 	}
-	if !unsent {
+	if lacked {
+		d.unsent(now, f)
+	}
+}
+
+// unsent fails the controller of a frame whose data nodes lack. If no node has shown it, the frame is asked for again, and so are those behind it: nodes take them in their order. Else it is
+// over for all: who has not shown it misses it, as nobody else has the same data.
+func (d *Director) unsent(now metasim.Time, f *flight) {
+	m, how := d.member(f.controller), "no node has"
+	if f.seen {
+		how = "not all nodes have"
+	} else {
+		d.withdraw(m)
+	}
+	if !m.gone { // it is, if it was charged
+		d.fail(now, m, fmt.Sprintf("controller %s said that it has sent for tTracked %v (frame %d), and %s got all of it within %v; send what is announced, or raise the patience if links are slow",
+			m.name, f.data.Tracked, f.data.Frame, how, now-f.since))
+	}
+	if d.stage != running {
 		return
 	}
-	m := d.member(f.controller)
-	d.withdraw(m)
-	if m.gone { // for another reason, meanwhile
-		d.again(now, slices.Index(d.members, m))
-		return
+	d.again(now, slices.Index(d.members, m))
+	if f.seen {
+		f.epoch, f.sent = d.epoch, &sent{missing: true}
+		d.tell(f.request)
+		d.missed(f)
+		d.question(now, m)
 	}
-	d.fail(now, m, fmt.Sprintf("controller %s said that it has sent for tTracked %v (frame %d), and no node has got all of it within %v; send what is announced, or raise the patience if links are slow",
-		m.name, f.data.Tracked, f.data.Frame, now-f.since))
+}
+
+// question asks the nodes at once whether they have the data of frames of a controller that has failed, as if the patience had passed.
+func (d *Director) question(now metasim.Time, m *member) {
+	for _, f := range d.flights {
+		if f.sync && f.released && !f.called && f.controller == m.name && f.owed > 0 && !f.missing() {
+			f.called, f.since = true, now-d.cfg.Patience
+			d.tell(&call{f.data.Frame, f.epoch})
+		}
+	}
 }
 
 // fail takes a node out of the cluster. An understudy takes over from a controller: the frames that were not released are asked for

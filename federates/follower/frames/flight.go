@@ -42,17 +42,6 @@ func (f *flight) follower(members []*member, meant func(i int) bool) bool {
 	return false
 }
 
-// unsent reports whether nodes have said that they lack the data, and no node has shown it.
-func (f *flight) unsent() bool { return !f.seen && slices.Contains(f.lacks, true) }
-
-// tardy says what a member has done that did not send the frame back.
-func (f *flight) tardy(i int, m *member, after metasim.Time) string {
-	if f.lacks[i] {
-		return fmt.Sprintf("node %s has not got all data of frame %d within %v, and other nodes have shown it", m.name, f.data.Frame, after)
-	}
-	return fmt.Sprintf("node %s did not send frame %d back within %v", m.name, f.data.Frame, after)
-}
-
 // take takes what a member has sent back.
 func (f *flight) take(i int, m *member, done Frame) error {
 	if done.Tracked != f.data.Tracked {

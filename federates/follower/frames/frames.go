@@ -119,6 +119,7 @@ type Packer interface {
 	Pack(kind uint8, frame uint64, data []byte) ([]byte, error)
 	Keep(kind uint8, frame uint64, data []byte) // is called when packed data is sent
 	Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([]byte, error)
+	Forget() // is called before the first data of an epoch: other nodes may have missed the frame before, so the state is to travel whole
 }
 
 // Totals count what happened to frames.

@@ -3,6 +3,8 @@ package frames
 import (
 	"slices"
 	"strings"
+
+	"metasim/metasim"
 )
 
 func (d *Director) member(name string) *member {
@@ -39,9 +41,9 @@ type verdict struct {
 	why    string
 }
 
-// judged returns the members against which nodes have brought charges. A frame of such a controller that is not back from all is asked for again: who has charged it
-// has no data of it. A client that is no member cannot be told to leave, and nobody needs its data.
-func (d *Director) judged() (verdicts []verdict) {
+// judged returns the members against which nodes have brought charges. Who has charged a controller has no data of it, and others may have shown that; so they are asked. A client that is
+// no member cannot be told to leave, and nobody needs its data.
+func (d *Director) judged(now metasim.Time) (verdicts []verdict) {
 	for _, c := range d.charges {
 		m := d.member(c.peer)
 		if m == nil {
@@ -54,16 +56,16 @@ func (d *Director) judged() (verdicts []verdict) {
 			continue
 		}
 		verdicts = append(verdicts, verdict{m, c.why})
-		d.withdraw(m)
+		d.question(now, m)
 	}
 	d.charges = nil
 	return verdicts
 }
 
-// withdraw takes back the release of frames whose data is a controller's that breaks the rules, and that are not back from all.
+// withdraw takes back the release of frames whose data is a controller's that has failed, and that no node has shown.
 func (d *Director) withdraw(m *member) {
 	for _, f := range d.flights {
-		if f.sync && f.controller == m.name && f.owed > 0 {
+		if f.sync && f.controller == m.name && f.owed > 0 && !f.seen && !f.missing() {
 			f.released = false
 		}
 	}

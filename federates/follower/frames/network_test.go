@@ -172,7 +172,9 @@ func (c *cluster) instant() {
 			if how := c.nodes[0].how; roguish[how] == "" && !liar(how) {
 				require.NotContains(c.t, c.released, l.frame, "a frame is released once")
 			}
-			c.released[l.frame] = l.epoch
+			if _, shown := c.released[l.frame]; !shown || !l.missing { // who has shown the frame has shown the data that was released before
+				c.released[l.frame] = l.epoch
+			}
 		}
 		for _, n := range c.nodes {
 			c.send("director", n.name, o)

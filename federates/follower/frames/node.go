@@ -26,6 +26,7 @@ type Node struct {
 	current *current
 
 	Packer  Packer // nil: it takes no packed data
+	packed  uint32 // the epoch of the last data that it has packed
 	Refused uint64 // sets of data that were not released: of an old epoch, or of a node that was not the controller
 }
 
@@ -306,10 +307,10 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 		}
 		return q.data, true, nil
 	}
-	if !s.released() || q.epoch < n.epoch { // or it was withdrawn with a frame before it, and the request under the next epoch is on its way
+	if !s.released() {
 		return f, false, nil
 	}
-	if s.release.missing {
+	if s.release.missing && q.epoch >= n.epoch {
 		n.close(s, nil)
 		n.epoch = q.epoch
 		return f, false, &MissingError{q.controller, q.data, q.inputs}
@@ -337,6 +338,9 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 // data returns the data of a released frame; nil: it is not all there. If the director has asked for it, that is said, and what comes later does not count.
 func (n *Node) data(s *slot) *set {
 	used := s.data()
+	if s.request.epoch < n.epoch { // the frame before it is one of a later epoch: so it was withdrawn, or the node is to miss it as well
+		used = nil
+	}
 	if used == nil && s.called == s.request.epoch {
 		s.lost = s.called
 		n.owed = append(n.owed, (&lack{s.frame, s.lost}).encode())

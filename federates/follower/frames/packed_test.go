@@ -33,6 +33,7 @@ func (reversing) Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([
 }
 
 func (reversing) Keep(uint8, uint64, []byte) {}
+func (reversing) Forget()                    {}
 
 // failing unpacks nothing.
 type failing struct{ reversing }
@@ -113,5 +114,15 @@ func packed(t *testing.T, to *strings.Builder) {
 		write(t, to, fmt.Sprint("changes that are none, ", i), append(append([]string{"node me 1000 50"}, shows(0, as(300), spoil)...), "next", "refused")...)
 	}
 	none := piece{epoch: 1, parts: 1, size: 3, bytes: []byte("abc")}
+	in := func(epoch uint32, frame uint64, controller string) string {
+		return orders(&request{epoch: epoch, previous: int64(frame) - 1, sync: true, controller: controller, data: FrameData{Frame: frame, Rate: Rate{60, 1}}, packing: changes})
+	}
+	var another packing.Packer
+	afresh, err := another.Pack(changes, 1, as(200))
+	require.NoError(t, err)
+	sender = packing.Packer{}
+	write(t, to, "the first state of an epoch is whole", append(append([]string{"node me 1000 500"}, shows(0, as(300), func([]byte) {})...),
+		in(2, 1, "other"), brings("other", piece{frame: 1, epoch: 2, parts: 1, size: uint64(len(afresh)), bytes: afresh}), orders(&release{1, 2, false}), "next", "receive",
+		in(3, 2, "me"), "next", "send "+hexed(as(200)), in(3, 3, "me"), "next", "send "+hexed(as(200)))...)
 	write(t, to, "changes without a head", "node me 1000 50", asks("lead", 0), brings("lead", none), orders(&release{epoch: 1}), "next")
 }

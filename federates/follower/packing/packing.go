@@ -67,6 +67,8 @@ func (p *Packer) Unpack(kind uint8, frame uint64, packed []byte, most uint64) ([
 	switch {
 	case size > most:
 		return nil, fmt.Errorf("it has %d bytes, and the bound here is %d: raise max_bytes, or send less", size, most)
+	case since == 0:
+		p.Forget()
 	case kind != zstdAlone && since != p.frame:
 		return nil, fmt.Errorf("it is what has changed since frame %d, and the last state here is of frame %d", int64(since)-1, int64(p.frame)-1)
 	}
@@ -104,6 +106,9 @@ func (p *Packer) change(state []byte) []byte {
 	subtle.XORBytes(changed, state, p.last[:min(len(p.last), len(state))])
 	return changed
 }
+
+// Forget has the next state travel whole, as all of it has changed since there was none. Whoever has another last state, or none, can unpack it.
+func (p *Packer) Forget() { p.last, p.frame = p.last[:0], 0 }
 
 // Keep notes the state that was sent, or received, last: that of the next frame is packed as what has changed since.
 func (p *Packer) Keep(kind uint8, frame uint64, state []byte) {

@@ -36,6 +36,28 @@ func TestPacking(t *testing.T) {
 }
 
 // What was not packed so is an error, and never more memory than the bound.
+// A state that travels whole is unpacked whatever the last one was.
+func TestAWholeState(t *testing.T) {
+	for kind := range uint8(len(Kinds)) {
+		if kind == 0 {
+			continue
+		}
+		var from, to Packer
+		first, err := from.Pack(kind, 6, []byte("first"))
+		require.NoError(t, err)
+		from.Keep(kind, 6, []byte("first"))
+		_, err = to.Unpack(kind, 6, first, 100)
+		require.NoError(t, err)
+		to.Keep(kind, 7, []byte("other state"))
+		from.Forget()
+		whole, err := from.Pack(kind, 8, []byte("second"))
+		require.NoError(t, err)
+		state, err := to.Unpack(kind, 8, whole, 100)
+		require.NoError(t, err)
+		require.Equal(t, "second", string(state), Kinds[kind])
+	}
+}
+
 func TestWhatCannotBeUnpacked(t *testing.T) {
 	var p Packer
 	state := bytes.Repeat([]byte("state"), 1000)
