@@ -254,15 +254,6 @@ func (d *Director) release(now metasim.Time) {
 	}
 }
 
-// missed releases a frame without data: no node that has not shown it will.
-func (d *Director) missed(f *flight) {
-	d.tell(&release{f.data.Frame, f.epoch, true})
-	d.Totals.Missing++
-	for i, m := range d.members {
-		f.settle(i, m)
-	}
-}
-
 // land takes the frames that are done everywhere off the list, and puts their parts together.
 func (d *Director) land(now metasim.Time) {
 	d.flights = slices.DeleteFunc(d.flights, func(f *flight) bool {

@@ -7,6 +7,33 @@ import (
 	"metasim/metasim"
 )
 
+// A verdict is a member that is to fail.
+type verdict struct {
+	guilty *member
+	why    string
+}
+
+// judged returns the members against which nodes have brought charges. Who has charged a controller has no data of it, and others may have shown that; so they are asked. A client that is
+// no member cannot be told to leave, and nobody needs its data.
+func (d *Director) judged(now metasim.Time) (verdicts []verdict) {
+	for _, c := range d.charges {
+		m := d.member(c.peer)
+		if m == nil {
+			if !slices.Contains(d.Totals.Failed, c.why) {
+				d.Totals.Failed = append(d.Totals.Failed, c.why)
+			}
+			continue
+		}
+		if m.gone {
+			continue
+		}
+		verdicts = append(verdicts, verdict{m, c.why})
+		d.question(now, m)
+	}
+	d.charges = nil
+	return verdicts
+}
+
 // expire fails the nodes that took too long.
 func (d *Director) expire(now metasim.Time) {
 	for _, f := range d.flights {
@@ -86,6 +113,15 @@ func (d *Director) unsent(now metasim.Time, f *flight) {
 		d.tell(f.request)
 		d.missed(f)
 		d.question(now, m)
+	}
+}
+
+// missed releases a frame without data: no node that has not shown it will.
+func (d *Director) missed(f *flight) {
+	d.tell(&release{f.data.Frame, f.epoch, true})
+	d.Totals.Missing++
+	for i, m := range d.members {
+		f.settle(i, m)
 	}
 }
 

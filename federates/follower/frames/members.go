@@ -3,8 +3,6 @@ package frames
 import (
 	"slices"
 	"strings"
-
-	"metasim/metasim"
 )
 
 func (d *Director) member(name string) *member {
@@ -34,33 +32,6 @@ const (
 	maxCharges  = 1024
 	maxSentence = 4096
 )
-
-// A verdict is a member that is to fail.
-type verdict struct {
-	guilty *member
-	why    string
-}
-
-// judged returns the members against which nodes have brought charges. Who has charged a controller has no data of it, and others may have shown that; so they are asked. A client that is
-// no member cannot be told to leave, and nobody needs its data.
-func (d *Director) judged(now metasim.Time) (verdicts []verdict) {
-	for _, c := range d.charges {
-		m := d.member(c.peer)
-		if m == nil {
-			if !slices.Contains(d.Totals.Failed, c.why) {
-				d.Totals.Failed = append(d.Totals.Failed, c.why)
-			}
-			continue
-		}
-		if m.gone {
-			continue
-		}
-		verdicts = append(verdicts, verdict{m, c.why})
-		d.question(now, m)
-	}
-	d.charges = nil
-	return verdicts
-}
 
 // withdraw takes back the release of frames whose data is a controller's that has failed, and that no node has shown.
 func (d *Director) withdraw(m *member) {
