@@ -122,9 +122,18 @@ func newAuthorityRule(std streams) *cobra.Command {
 
 func newAuthorityAnswer(std streams) *cobra.Command {
 	var a authorityAsk
+	arguments := func(cmd *cobra.Command, args []string) error {
+		if err := exactly(2, "an entity, and yes or no")(cmd, args); err != nil {
+			return err
+		}
+		if args[1] != "yes" && args[1] != "no" {
+			return fmt.Errorf("the answer is %q; say yes or no", args[1])
+		}
+		return nil
+	}
 	return a.command("answer ENTITY yes|no", "Answer who asks for an entity, as its master",
 		"Answer the requests for an entity that wait for its master, the oldest first.",
-		"  metasim authority answer ball yes --home url --home-token-file boss.token", exactly(2, "an entity, and yes or no"),
+		"  metasim authority answer ball yes --home url --home-token-file boss.token", arguments,
 		func(cmd *cobra.Command, args []string) error { return a.answer(cmd.Context(), std, args[0], args[1]) })
 }
 
