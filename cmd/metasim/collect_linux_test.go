@@ -13,7 +13,7 @@ import (
 func TestSmallHeapsAreSeldomCollected(t *testing.T) {
 	s := newStage(t)
 	s.file("m.yaml", `name: garbage
-until: 20s
+until: 60s
 clients:
   - {name: source, model: source, with: {channel: DATA, period: 1ms, size: 1000}}
   - {name: sink, model: sink, with: {channels: [DATA]}}

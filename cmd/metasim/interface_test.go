@@ -62,6 +62,11 @@ type outcome struct {
 		Result    json.RawMessage `json:"result"`
 		traffic
 	} `json:"clients"`
+	Hosts []struct {
+		Name    string   `json:"name"`
+		Clients []string `json:"clients"`
+		Exit    string   `json:"exit"`
+	} `json:"hosts"`
 }
 
 // traffic is how much was said.
@@ -106,6 +111,9 @@ func TestRunJSON(t *testing.T) {
 	require.Len(t, o.Clients, 2)
 	ping, pong := o.Clients[0], o.Clients[1]
 	require.Equal(t, []string{"pinger", "ponger"}, []string{ping.Name, pong.Name})
+	require.Len(t, o.Hosts, 1)
+	require.Equal(t, []string{"pinger", "ponger"}, o.Hosts[0].Clients)
+	require.Equal(t, "ended", o.Hosts[0].Exit)
 	require.EqualValues(t, 550_000_000, ping.EndNS)
 	require.EqualValues(t, 500_000_000, pong.EndNS)
 	require.JSONEq(t, `{"rounds":10}`, string(ping.Result))

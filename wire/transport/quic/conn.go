@@ -100,6 +100,14 @@ func (c *conn) broken(err error) error {
 var errNotLetIn = errors.New("the server does not take this client's certificate, which follows from its join token; give METASIM_TOKEN as the server wrote it, " +
 	"or in METASIM_CERT a certificate that the server's authority has signed")
 
+// notLetIn translates the error of a connection that the listener has ended because of the token: the handshake may end here before the listener has looked at the certificate.
+func notLetIn(err error) error {
+	if isBadCertificate(err) {
+		return errNotLetIn
+	}
+	return err
+}
+
 // isBadCertificate reports whether the peer has ended the handshake by this alert of TLS: in QUIC its number is 0x100 and that of the alert (RFC 9001, section 4.8).
 func isBadCertificate(err error) bool {
 	var e *quicgo.TransportError

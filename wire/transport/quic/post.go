@@ -78,14 +78,6 @@ func (p *Post) Send(ctx context.Context, message []byte) error {
 	return stream.Close()
 }
 
-// notLetIn translates the error of a connection that the listener has ended because of the token: the handshake ends here before the listener has looked at the certificate.
-func notLetIn(err error) error {
-	if isBadCertificate(err) {
-		return errNotLetIn
-	}
-	return err
-}
-
 // SendDatagram sends what may be lost. It is refused where it is longer than a packet of the network.
 func (p *Post) SendDatagram(datagram []byte) error { return notLetIn(p.quic.SendDatagram(datagram)) }
 

@@ -80,11 +80,11 @@ func dialFrom(ctx context.Context, packets net.PacketConn, to net.Addr, want sec
 	s := &socket{transport: &quicgo.Transport{Conn: packets}, users: 1}
 	q, err := join(ctx, s.transport, to, want, token)
 	if err != nil {
-		return nil, errors.Join(err, s.transport.Close())
+		return nil, errors.Join(notLetIn(err), s.transport.Close())
 	}
 	stream, err := q.OpenStream()
 	if err != nil {
-		return nil, errors.Join(err, q.CloseWithError(0, ""), s.transport.Close())
+		return nil, errors.Join(notLetIn(err), q.CloseWithError(0, ""), s.transport.Close())
 	}
 	return &conn{quic: q, stream: stream, release: s.release, dialed: s.transport}, nil
 }

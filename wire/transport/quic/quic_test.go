@@ -130,3 +130,12 @@ func TestAnotherProtocol(t *testing.T) {
 	_, err = quicgo.DialAddr(ctx, hostport, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h3"}}, nil)
 	require.ErrorContains(t, err, "no application protocol")
 }
+
+// Who is not let in is told so by a dial, too, if the server was fast: a Read tells the others.
+func TestADialThatIsNotLetIn(t *testing.T) {
+	why := &quicgo.TransportError{Remote: true, ErrorCode: 0x12a}
+	require.ErrorIs(t, notLetIn(why), errNotLetIn)
+	for _, other := range []error{nil, &quicgo.TransportError{ErrorCode: 0x12a}, &quicgo.TransportError{Remote: true, ErrorCode: 0x128}} {
+		require.Equal(t, other, notLetIn(other))
+	}
+}
