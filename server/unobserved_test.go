@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -186,26 +187,37 @@ func held(until metasim.Instant, wait func()) server.Observer {
 
 // What came while the observers were shown what waited is taken, and then the clients of this process go on: After is called.
 func TestAfterWhatCameWhileObserved(t *testing.T) {
-	c := config("a", "b")
+	c := config("a", "b", "c")
 	shows, goOn := make(chan struct{}), make(chan struct{})
 	c.Observers = []server.Observer{held(at(1), func() { close(shows); <-goOn })}
 	var settled, after atomic.Int64
 	calls := make(chan struct{}, 1000)
 	c.Settled = func(*metasim.Dispatcher) { settled.Add(1) }
-	c.After = func(bool) { after.Store(settled.Load()); calls <- struct{}{} }
+	c.After = func(bool) {
+		for now := settled.Load(); ; { // of two goroutines the one that has seen less may come last
+			if seen := after.Load(); now <= seen || after.CompareAndSwap(seen, now) {
+				break
+			}
+		}
+		calls <- struct{}{}
+	}
 	r := serve(t, c)
-	peers := r.elsewhere(hello("a"), hello("b"))
+	peers := r.elsewhere(hello("a"), hello("b"), hello("c"))
 	peers[0].say(until(at(0), at(1)))
 	<-shows
 	for len(calls) > 0 {
 		<-calls
 	}
 	before := settled.Load()
-	peers[1].say(until(at(0), at(1)))
-	<-calls // it is in the mailbox
+	for _, p := range peers[1:] {
+		p.say(until(at(0), at(1)))
+	}
+	<-calls // one is in the mailbox; whoever reads the other may be the one that shows the observers what waits
 	require.Equal(t, before, settled.Load())
 	close(goOn)
-	hear[*metasim.Authorize](peers[1])
+	for _, p := range peers[1:] {
+		hear[*metasim.Authorize](p)
+	}
 	require.Eventually(t, func() bool { return after.Load() == settled.Load() }, 10*time.Second, time.Millisecond)
 	require.Greater(t, settled.Load(), before)
 }
@@ -249,13 +261,19 @@ func TestFewBytesBeyondFull(t *testing.T) {
 	for len(calls) > 0 {
 		<-calls
 	}
-	for _, p := range peers[1:] {
-		p.say(&metasim.Send{Channel: "X", Payload: make([]byte, 1<<20)})
+	var said sync.WaitGroup
+	for _, p := range peers[1:] { // one of them is not read yet, if its reader is who shows the observers what waits
+		said.Go(func() {
+			_ = p.conn.Write([]wire.Packet{{Member: p.member, Body: &metasim.Send{Channel: "X", Payload: make([]byte, 1<<20)}}}) // an error: the run was over first
+		})
+	}
+	for range peers[2:] {
 		<-calls // it is in the mailbox
 	}
 	close(goOn)
 	require.Eventually(t, disk.is.Load, 10*time.Second, time.Millisecond)
 	r.cancel(errTestOver)
 	require.ErrorIs(t, r.end(), errTestOver)
+	said.Wait()
 	require.LessOrEqual(t, disk.bytes, 3<<20, "one fills it, and one waits beside it, of 9")
 }

@@ -62,11 +62,7 @@ type outcome struct {
 		Result    json.RawMessage `json:"result"`
 		traffic
 	} `json:"clients"`
-	Hosts []struct {
-		Name    string   `json:"name"`
-		Clients []string `json:"clients"`
-		Exit    string   `json:"exit"`
-	} `json:"hosts"`
+	Hosts []run.HostOutcome `json:"hosts"`
 }
 
 // traffic is how much was said.
@@ -96,11 +92,8 @@ func TestRunJSON(t *testing.T) {
 	d.DisallowUnknownFields()
 	var o outcome
 	require.NoError(t, d.Decode(&o), "fields are as documented")
-	require.Equal(t, "ping-pong", o.Scenario)
 	require.EqualValues(t, 1, o.Seed)
-	require.True(t, o.OK)
-	require.Empty(t, o.Error)
-	require.True(t, o.Deterministic)
+	require.Equal(t, []any{"ping-pong", true, "", true}, []any{o.Scenario, o.OK, o.Error, o.Deterministic})
 	require.Equal(t, pingPongDigest, o.Digest)
 	require.Equal(t, "13552fdb6832747b31c4b4d5ee4452c9fed7977bc9bd5843faf1613c0ab888b0", o.SendsDigest)
 	require.Equal(t, "00f1ff745de98837c30edba6c635c246ad695eea5aacc751eb5fcd7154a152cf", o.ResultsDigest)
@@ -111,9 +104,7 @@ func TestRunJSON(t *testing.T) {
 	require.Len(t, o.Clients, 2)
 	ping, pong := o.Clients[0], o.Clients[1]
 	require.Equal(t, []string{"pinger", "ponger"}, []string{ping.Name, pong.Name})
-	require.Len(t, o.Hosts, 1)
 	require.Equal(t, []string{"pinger", "ponger"}, o.Hosts[0].Clients)
-	require.Equal(t, "ended", o.Hosts[0].Exit)
 	require.EqualValues(t, 550_000_000, ping.EndNS)
 	require.EqualValues(t, 500_000_000, pong.EndNS)
 	require.JSONEq(t, `{"rounds":10}`, string(ping.Result))
