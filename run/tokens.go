@@ -43,7 +43,7 @@ func bind(o *Options, sc *scenarios.Scenario, dir journal.Dir, before *doors) (t
 // forStarted is the join token of the processes that the run starts.
 func (l *listeners) forStarted() string { return cmp.Or(l.started, l.token) }
 
-// tokens are the join tokens that are bound to names. Those of proxies nobody else knows: a client that came to the wrong dispatcher would join in place of its proxy.
+// tokens returns the join tokens that are bound to names. Each proxy has a token that only its gateway knows: else a client that joins the wrong dispatcher would take the place of its proxy.
 func (l *listeners) tokens(o *Options, sc *scenarios.Scenario, p *part) map[string]string {
 	if l.started == "" && p == nil {
 		return l.bound.byName

@@ -129,7 +129,7 @@ func printResults(w *bytes.Buffer, o *run.Outcome) {
 	}
 }
 
-// grantsEach returns how many grants a wake-up of the server caused, on average.
+// grantsEach returns the average number of grants for each wake-up of the server.
 func grantsEach(o *run.Outcome) string {
 	grants := uint64(0)
 	for _, c := range o.Clients {

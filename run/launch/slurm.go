@@ -68,7 +68,7 @@ func (j *Job) Over() <-chan struct{} {
 	return j.over
 }
 
-// Tasks says for how many workers there are processors on each host, where Request asks for workers. It is valid after Open.
+// Tasks returns, for each host, how many workers its processors are enough for. It is valid after Open, and only if the Request asked for workers.
 func (j *Job) Tasks() []int { return j.tasks }
 
 // Command is what starts metasim on a host, as a step of the job. It shares the processors of the job there with all others.

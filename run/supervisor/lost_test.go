@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A host that is lost says why, and how that ended, in whatever order srun has said that.
+// The error of a lost host has the reason and the end of the process. srun may print these two in either order.
 func TestLastWords(t *testing.T) {
 	for said, want := range map[string]string{
 		"":              "",

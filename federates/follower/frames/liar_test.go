@@ -20,7 +20,7 @@ var lies = []string{"nothing", "older", "epoch", "part", "later"}
 
 func liar(how string) bool { return slices.Contains(lies, how) }
 
-// lie returns what a liar sends at once of the pieces that it has announced.
+// lie returns the pieces that a lying controller sends at once. It has announced all of them.
 func (n *testNode) lie(c *cluster, pieces [][]byte) [][]byte {
 	switch n.how {
 	case "part":

@@ -203,8 +203,8 @@ func (w *world) disturb(ends context.Context, members int) {
 	}
 }
 
-// Members of a simulated store read and write over links that lose two of ten messages, double one of five and reorder them; who leads dies, also in the middle of a write, and members are cut
-// off. What was acknowledged is there in the end, also to a member that begins then, and what all of them saw is linearizable.
+// Members of a simulated store read and write. Their links lose two of ten messages, double one of five, and change their order. The leader dies, sometimes in the middle of a write. Members
+// lose their connection for a while. At the end each acknowledged write is there, also for a member that starts then. All that the members saw is linearizable.
 func TestLinearizable(t *testing.T) {
 	var all storetest.Seen
 	deaths, midWrite, cuts, holds := 0, 0, 0, 0
