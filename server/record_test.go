@@ -20,6 +20,8 @@ type disk struct {
 	changed func()
 	sent    []string     // payloads
 	flushed atomic.Int64 // of sent
+
+	fills, flushFills bool // it is full once it was shown something, or has flushed it
 }
 
 type diskState struct {
@@ -30,13 +32,22 @@ type diskState struct {
 func (d *disk) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
 	if send, ok := ev.(*metasim.Send); ok {
 		d.sent = append(d.sent, string(send.Payload))
+		if d.fills {
+			d.become(diskState{full: true})
+		}
 	}
 	return nil
 }
 
 func (d *disk) Full() (bool, error)   { s := d.state.Load(); return s.full, s.err }
 func (d *disk) Notify(changed func()) { d.changed = changed }
-func (d *disk) Flush()                { d.flushed.Store(int64(len(d.sent))) }
+
+func (d *disk) Flush() {
+	d.flushed.Store(int64(len(d.sent)))
+	if d.flushFills {
+		d.become(diskState{full: true})
+	}
+}
 
 func (d *disk) become(s diskState) {
 	d.state.Store(&s)
@@ -89,6 +100,30 @@ func TestARecordThatIsFull(t *testing.T) {
 		require.ErrorIs(t, r.end(), errTestOver)
 		require.Equal(t, 3*time.Second, r.Result().RecordWait)
 	})
+}
+
+// An observer that is full by what it is shown, or has flushed, keeps the next message waiting. The run says so before that comes.
+func TestARecordThatFills(t *testing.T) {
+	for _, flush := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c, d := onDisk("a")
+			r := serve(t, c)
+			a := r.start(sender("a"))[0]
+			d.fills, d.flushFills = !flush, flush
+			a.say(sendX("1"))
+			pass(time.Second)
+			synctest.Wait()
+			record := r.Snapshot().Record
+			require.True(t, record.Now)
+			want := time.Second
+			if flush {
+				want -= 250 * time.Millisecond
+			}
+			require.Equal(t, want, record.Total)
+			r.cancel(errTestOver)
+			require.ErrorIs(t, r.end(), errTestOver)
+		})
+	}
 }
 
 // What a run observed before it hung is written soon, though nothing comes after it; and while nothing comes, nothing is done.

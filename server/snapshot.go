@@ -87,7 +87,7 @@ func (s *Server) Snapshot() Snapshot {
 	clients := make([]ClientSnapshot, len(names))
 	s.turn.Lock()
 	s.observeAll()
-	s.closeMail() // an observer may have failed: the main loop sees that
+	s.endTurn() // an observer may have failed: the main loop sees that
 	began := time.Now()
 	s.readClock()
 	s.held.Until(int64(s.wall))

@@ -77,7 +77,7 @@ func (s *Server) observeLater(canRunInline bool) {
 			return // who has the turn comes here after it
 		}
 		s.observeAll()
-		s.closeMail()
+		s.endTurn()
 		s.turn.Unlock()
 		s.catchUp()
 		s.config.After(canRunInline)
@@ -191,11 +191,15 @@ func (s *Server) round(work func()) {
 			s.rounds += time.Since(s.began) - s.wall
 		}
 	}
-	s.closeMail()
+	s.endTurn()
 }
 
-// closeMail has nobody wait to be heard once the run is over.
-func (s *Server) closeMail() {
+// endTurn is called before the turn is given away. It notes whether observers are full by now, as nobody may take mail before they have room. Once the run
+// is over nobody waits to be heard.
+func (s *Server) endTurn() {
+	if !s.ended {
+		s.waitsForRecord()
+	}
 	if s.ended {
 		s.mail.close()
 		s.mail.wake()
