@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 )
 
 func main() {
+	// The kernel gives a signal to the main thread, and not to another one while the main thread waits for a disk that hangs. So the main thread does nothing.
+	runtime.LockOSThread()
 	collectLess()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -31,7 +34,11 @@ func main() {
 		// The run ends its processes now. A second Ctrl-C would leave them behind, so it works only after cleanupTime.
 		time.AfterFunc(cleanupTime, func() { signal.Stop(signals) })
 	}()
-	os.Exit(execute(ctx, os.Args[1:], streams{in: os.Stdin, out: newOutlet(ctx, os.Stdout), err: newOutlet(ctx, os.Stderr)}))
+	status := make(chan int)
+	go func() {
+		status <- execute(ctx, os.Args[1:], streams{in: os.Stdin, out: newOutlet(ctx, os.Stdout), err: newOutlet(ctx, os.Stderr)})
+	}()
+	os.Exit(<-status)
 }
 
 // cleanupTime is how long this program may take, after a signal, to end the processes that it has started.
