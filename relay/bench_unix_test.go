@@ -79,17 +79,17 @@ func lockStep(b *testing.B, relayed bool) {
 	go func() {
 		<-srv.Joined()
 		b.ResetTimer()
-		began <- used()
+		began <- cpu()
 	}()
 	require.NoError(b, srv.Serve(b.Context()))
 	b.StopTimer()
-	b.ReportMetric(float64(used()-<-began)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(cpu()-<-began)/float64(b.N), "cpu-ns/op")
 	working.Wait()
 	serving.Wait()
 }
 
-// used is the processor time of this process.
-func used() time.Duration {
+// cpu is the processor time of this process.
+func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it knows this process
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
