@@ -47,7 +47,10 @@ type received struct {
 // apart returns a stream that sends much apart, where the peer does so too. Where this system cannot, it is the socket.
 func apart(c net.Conn, peer string, kept *KeptFiles, accepted bool) Stream {
 	s, ok := c.(*socket)
-	if !ok || greetingFile() == nil {
+	if !ok {
+		return c
+	}
+	if s.dialed = !accepted; greetingFile() == nil {
 		return c
 	}
 	return &apartSocket{socket: s, parts: Parts{Peer: peer, Kept: kept}, accept: accepted}
@@ -96,7 +99,7 @@ func (s *apartSocket) receive(b []byte, wait bool) (int, error) {
 	failed := s.read(func(fd uintptr) bool {
 		g := &s.got
 		for {
-			if g.n, g.rights, g.flags, _, g.err = unix.Recvmsg(int(fd), s.into, g.oob[:], unix.MSG_CMSG_CLOEXEC); !errors.Is(g.err, unix.EINTR) {
+			if g.n, g.rights, g.flags, g.err = s.receiveFrom(int(fd), s.into, g.oob[:]); !errors.Is(g.err, unix.EINTR) {
 				return !wait || !errors.Is(g.err, unix.EAGAIN)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 
 // A socket is a net.Conn that can leave Go's netpoller: it copies its descriptor, and closes the one that the netpoller knows.
 type socket struct {
+	calls
 	conn  net.Conn // for its addresses
 	plain promptSocket
 
@@ -45,7 +46,7 @@ func movable(c net.Conn) net.Conn {
 		return c
 	}
 	s := &socket{conn: c}
-	s.plain = promptSocket{in: newTransfer(s.read, syscall.Read), out: newTransfer(s.write, syscall.Write)}
+	s.plain = promptSocket{in: newTransfer(s.read, s.readFrom), out: newTransfer(s.write, s.writeTo)}
 	s.at.Store(&place{RawConn: raw, Closer: c, setDeadline: [2]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline}})
 	return s
 }
@@ -140,7 +141,7 @@ func (s *socket) meant(err error) error {
 func (s *socket) Read(b []byte) (n int, err error) {
 	failed := s.read(func(fd uintptr) bool {
 		for {
-			if n, err = syscall.Read(int(fd), b); !errors.Is(err, syscall.EINTR) {
+			if n, err = s.readFrom(int(fd), b); !errors.Is(err, syscall.EINTR) {
 				return !errors.Is(err, syscall.EAGAIN)
 			}
 		}
@@ -161,7 +162,7 @@ func (s *socket) Write(b []byte) (done int, err error) {
 	failed := s.write(func(fd uintptr) bool {
 		for done < len(b) {
 			var n int
-			n, err = syscall.Write(int(fd), b[done:])
+			n, err = s.writeTo(int(fd), b[done:])
 			switch done += max(n, 0); {
 			case errors.Is(err, syscall.EAGAIN):
 				return false

@@ -47,6 +47,7 @@ func New(s Stream, peer string) wire.Conn {
 	c := &conn{stream: s, peer: peer, reader: wire.NewReader(s, peer), writer: wire.NewWriter(s, peer)}
 	if n := withoutWaiting(s); n != nil {
 		p := &promptConn{conn: c, stream: n, poller: newPoller(s)}
+		p.hider, _ = s.(hider)
 		p.ready = func() bool { return c.closed.Load() || c.reader.Ready(tryReader{n}) }
 		return p
 	}
@@ -179,16 +180,33 @@ type promptConn struct {
 	stream nonblocking
 	ready  func() bool // a Read need not wait; it is called with reading held
 	poller poller      // guarded by reading
+	hider  hider       // nil: the stream is none
+	left   time.Time   // when the last Read returned; guarded by reading
 }
+
+// A hider is a stream that wants to know whether the program comes back soon after a Read.
+type hider interface{ hide(soon bool) }
+
+// soon is how soon that is: many times what the monitor thread costs.
+const soon = time.Millisecond
 
 // Read polls before it sleeps, where that pays.
 func (c *promptConn) Read() ([]wire.Packet, error) {
 	reading.Add(1)
 	defer reading.Add(-1)
 	c.reading.Lock()
+	if c.hider != nil {
+		c.hider.hide(c.poller.now().Sub(c.left) < soon)
+	}
 	c.poller.await(c.ready)
 	c.reading.Unlock()
-	return c.conn.Read()
+	packets, err := c.conn.Read()
+	if c.hider != nil {
+		c.reading.Lock()
+		c.left = c.poller.now()
+		c.reading.Unlock()
+	}
+	return packets, err
 }
 
 // TryWriteFrames implements wire.Prompt.
