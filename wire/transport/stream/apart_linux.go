@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -50,7 +51,7 @@ func apart(c net.Conn, peer string, kept *KeptFiles, accepted bool) Stream {
 	if !ok {
 		return c
 	}
-	if s.dialed = !accepted; greetingFile() == nil {
+	if s.mayHide = !accepted && runtime.GOMAXPROCS(0) > 1; greetingFile() == nil {
 		return c
 	}
 	return &apartSocket{socket: s, parts: Parts{Peer: peer, Kept: kept}, accept: accepted}

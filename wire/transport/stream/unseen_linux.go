@@ -16,15 +16,15 @@ import (
 
 // The calls of a socket are system calls that do not wait.
 type calls struct {
-	dialed bool        // this side has dialed
-	hidden atomic.Bool // Go's scheduler does not see them
+	mayHide bool        // this side has dialed, and a goroutine that computes leaves another processor to the rest of the program
+	hidden  atomic.Bool // Go's scheduler does not see them
 }
 
 // mostUnseen is the size of the largest call that the scheduler does not see: it may use the processor during a longer one.
 const mostUnseen = 64 << 10
 
 // hide implements hider. Where a server reads, models of its process may compute at the same time: it is seen.
-func (c *calls) hide(soon bool) { c.hidden.Store(soon && c.dialed) }
+func (c *calls) hide(soon bool) { c.hidden.Store(soon && c.mayHide) }
 
 func (c *calls) hides(b []byte) bool { return len(b) > 0 && len(b) <= mostUnseen && c.hidden.Load() }
 
