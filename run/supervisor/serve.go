@@ -24,9 +24,15 @@ type server struct {
 
 	mu      sync.Mutex
 	reaped  chan struct{}  // closed, and replaced, when a process below this one has ended
-	leaders map[int]string // the clients of the processes that were started and have not ended, by process number
+	leaders map[int]leader // the processes that were started and have not ended, by process number
 	groups  map[int]string // the clients of all processes that were started, by the number of their group
 	pids    map[int]int    // of the processes that have not ended, by the number of the request
+}
+
+// A leader is a process that was started, and has not ended.
+type leader struct {
+	request int
+	ended   chan string // is told how
 }
 
 // Serve is the supervisor: it says that it is there, and which version it is; it starts programs until its input ends, and then ends all that is
@@ -37,7 +43,7 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 	}
 	// A signal that is for metasim, or for everybody, does not end the supervisor. It is not ignored either, as programs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	s := &server{changed: notifyExits(), events: json.NewEncoder(out), reaped: make(chan struct{}), leaders: map[int]string{}, groups: map[int]string{}, pids: map[int]int{}}
+	s := &server{changed: notifyExits(), events: json.NewEncoder(out), reaped: make(chan struct{}), leaders: map[int]leader{}, groups: map[int]string{}, pids: map[int]int{}}
 	requests := make(chan request)
 	go func() {
 		defer close(requests)
@@ -132,6 +138,8 @@ func (s *server) launch(r request) {
 		cmd.Env = append(os.Environ(), r.Env...)
 	}
 	ownGroup(cmd)
+	ended := make(chan string, 1)
+	pid := 0
 	var outputs []*copier
 	err := func() error {
 		for _, o := range []struct {
@@ -155,7 +163,8 @@ func (s *server) launch(r request) {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		s.leaders[cmd.Process.Pid], s.groups[cmd.Process.Pid], s.pids[r.ID] = r.Client, r.Client, cmd.Process.Pid
+		pid = cmd.Process.Pid
+		s.leaders[pid], s.groups[pid], s.pids[r.ID] = leader{r.ID, ended}, r.Client, pid
 		return nil
 	}()
 	for _, c := range outputs {
@@ -169,8 +178,13 @@ func (s *server) launch(r request) {
 		s.tell(refusal)
 		return
 	}
-	s.tell(event{Kind: started, ID: r.ID, PID: cmd.Process.Pid})
-	go s.wait(r, cmd, outputs)
+	s.tell(event{Kind: started, ID: r.ID, PID: pid})
+	go s.wait(r, ended, outputs)
+	await(cmd, func(how string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.over(pid, how)
+	})
 }
 
 // output is where one of the outputs of a program goes: into a file, or back to metasim.
@@ -197,15 +211,8 @@ func (w *sender) Write(b []byte) (int, error) {
 func (w *sender) Close() error { return nil }
 
 // wait tells how a process ended, when what it wrote is on disk.
-func (s *server) wait(r request, cmd *exec.Cmd, outputs []*copier) {
-	text := ""
-	if err := cmd.Wait(); err != nil {
-		text = err.Error()
-	}
-	s.mu.Lock()
-	delete(s.leaders, cmd.Process.Pid)
-	delete(s.pids, r.ID)
-	s.mu.Unlock()
+func (s *server) wait(r request, ended <-chan string, outputs []*copier) {
+	text := <-ended
 	for _, c := range outputs {
 		c.drain()
 	}
@@ -231,8 +238,9 @@ func (s *server) wait(r request, cmd *exec.Cmd, outputs []*copier) {
 func (s *server) strays(client string) (found []Stray) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.reap()
 	for _, pid := range children() {
-		if _, leads := s.leaders[pid]; leads || reap(pid) {
+		if _, leads := s.leaders[pid]; leads {
 			continue
 		}
 		if owner := s.owner(pid); client == "" || owner == client {
@@ -250,11 +258,32 @@ func (s *server) owner(pid int) string {
 	return variable(pid, "METASIM_CLIENT")
 }
 
-// reapAlways reaps the strays that end.
+// reap reaps what has ended below this process. There may be thousands of processes: a goroutine that waits for one would take a thread, and whoever looks for
+// strays asks each thread for its children. mu is held.
+func (s *server) reap() {
+	for {
+		pid, how := reapNext()
+		if pid == 0 {
+			return
+		}
+		s.over(pid, how)
+	}
+}
+
+// over notes that a process has ended. mu is held.
+func (s *server) over(pid int, how string) {
+	if l, leads := s.leaders[pid]; leads {
+		delete(s.leaders, pid)
+		delete(s.pids, l.request)
+		l.ended <- how
+	}
+}
+
+// reapAlways reaps what ends.
 func (s *server) reapAlways() {
 	for range s.changed {
-		s.strays("")
 		s.mu.Lock()
+		s.reap()
 		close(s.reaped)
 		s.reaped = make(chan struct{})
 		s.mu.Unlock()

@@ -150,18 +150,43 @@ func TestKilled(t *testing.T) {
 	s := newStage(t)
 	p := s.launch("a", "setsid sh -c 'setsid sleep 100 & echo $!; exec sleep 100' & echo $!; echo $PPID; exec sleep 100")
 	require.Eventually(t, func() bool { return len(strings.Fields(s.stdout("a"))) == 3 }, time.Minute, time.Millisecond)
-	parent, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
-	require.NoError(t, err)
-	supervisor, err := strconv.Atoi(strings.Fields(string(parent[bytes.LastIndexByte(parent, ')')+1:]))[1])
-	require.NoError(t, err)
-	require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
-	_, err = s.Close()
+	require.NoError(t, syscall.Kill(parent(t, p.PID()), syscall.SIGKILL))
+	_, err := s.Close()
 	require.Error(t, err)
 	for _, field := range strings.Fields(s.stdout("a")) {
 		pid, err := strconv.Atoi(field)
 		require.NoError(t, err)
 		require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "process %d of %s goes on", pid, s.stdout("a"))
 	}
+}
+
+// A supervisor of many programs has no thread for each. It would ask each of its threads for its children whenever a program ends.
+func TestThreads(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED LOUDLY: only Linux tells of all children at once")
+	}
+	const programs = 100
+	s := newStage(t)
+	supervisor := 0
+	for i := range programs {
+		p := s.launch(fmt.Sprint("a", i), "exec sleep 100")
+		supervisor = parent(t, p.PID())
+	}
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", supervisor))
+	require.NoError(t, err)
+	require.Less(t, len(threads), programs/2)
+	_, err = s.Close()
+	require.NoError(t, err)
+}
+
+// parent returns the parent of a process.
+func parent(t *testing.T, pid int) int {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.NoError(t, err)
+	parent, err := strconv.Atoi(strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[1])
+	require.NoError(t, err)
+	return parent
 }
 
 // Signals that are for everybody, as Ctrl-C at a terminal is, do not end the supervisor, and its programs do not inherit that.

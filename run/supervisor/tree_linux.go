@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -56,6 +57,29 @@ func childrenByParent() (pids []int) {
 		}
 	}
 	return pids
+}
+
+// await waits for nothing: reapNext tells of each process that ends.
+func await(cmd *exec.Cmd, _ func(how string)) {
+	_ = cmd.Process.Release() // it never fails
+}
+
+// reapNext takes one child that has ended, and says how: in the words of [os.ProcessState], empty for exit status 0. The number is 0 if none has.
+func reapNext() (pid int, how string) {
+	var status syscall.WaitStatus
+	pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+	switch {
+	case err != nil || pid <= 0: // there is no child, or none that has ended
+		return 0, ""
+	case status.Signaled():
+		how = "signal: " + status.Signal().String()
+		if status.CoreDump() {
+			how += " (core dumped)"
+		}
+	case status.ExitStatus() != 0:
+		how = "exit status " + strconv.Itoa(status.ExitStatus())
+	}
+	return pid, how
 }
 
 // reap takes a child that has ended, and reports whether it had.
