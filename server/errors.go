@@ -74,7 +74,7 @@ func (e *LostError) Error() string {
 		if how = e.Cause; e.Process.Exit != "" {
 			how += "; " + e.Process.Exit
 		}
-	case e.Process.Exit != "":
+	case e.Process.Exit != "" && !strings.Contains(e.Process.Exit, e.Cause): // else they are one, as where a host was lost
 		connection = "after that: " + e.Cause
 	}
 	fmt.Fprintf(&s, " (%s)%s", how, e.where())
