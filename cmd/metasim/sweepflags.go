@@ -106,7 +106,10 @@ func (h *sweepFlags) carryOut(cmd *cobra.Command, args []string, std streams, op
 	if err != nil {
 		return out, badUsage(err)
 	}
-	line = &sweepLine{w: std.err, rewrites: h.progress == "auto" && canRewrite(std.err), silent: h.progress == "none", before: s.Status()}
+	line = &sweepLine{w: std.err, rewrites: h.progress == "auto" && canRewrite(std.err), silent: h.progress == "none", before: s.Status(), workers: max(o.Workers, 1)}
+	if o.Cluster != nil {
+		line.workers = o.Cluster.Workers
+	}
 	began := time.Now()
 	line.last = began
 	err = s.Run(cmd.Context(), func(row *sweep.Row) { line.ended(row, time.Since(began)) })
@@ -132,15 +135,19 @@ func (l *sweepLine) say(text string) {
 type sweepLine struct {
 	w                io.Writer
 	rewrites, silent bool
-	before           sweep.Status // what earlier commands had done
-	done, failed     int          // since then
+	before           sweep.Status  // what earlier commands had done
+	workers          int           // which work at once
+	done, failed     int           // since then
+	idle             time.Duration // until the first run began: a job waits for its hosts, and its workers start
 	last             time.Time
 	every            time.Duration
 }
 
 // ended takes what came of a run. The first that fails is told at once, with the command that shows it.
 func (l *sweepLine) ended(row *sweep.Row, elapsed time.Duration) {
-	l.done++
+	if l.done++; l.done == 1 {
+		l.idle = elapsed - time.Duration(row.WallS*1e9)
+	}
 	if !row.OK {
 		if l.failed++; l.failed == 1 && !l.silent {
 			l.clear()
@@ -151,10 +158,12 @@ func (l *sweepLine) ended(row *sweep.Row, elapsed time.Duration) {
 		return
 	}
 	l.last = time.Now()
-	rate := float64(l.done) / elapsed.Seconds()
-	left := l.before.Runs - l.before.Done - l.done
-	text := fmt.Sprintf("%d of %d runs   %s a second   %v to go", l.before.Done+l.done, l.before.Runs, factorText(rate),
-		time.Duration(float64(left)/rate*1e9).Round(time.Second))
+	text := fmt.Sprintf("%d of %d runs", l.before.Done+l.done, l.before.Runs)
+	if l.done >= l.workers { // the first ones end together, so before that nobody knows
+		rate := float64(l.done) / (elapsed - l.idle).Seconds()
+		left := l.before.Runs - l.before.Done - l.done
+		text += fmt.Sprintf("   %s a second   %v to go", factorText(rate), time.Duration(float64(left)/rate*1e9).Round(time.Second))
+	}
 	if l.failed > 0 {
 		text += fmt.Sprintf("   %d failed", l.failed)
 	}

@@ -110,7 +110,7 @@ func (s *Sweep) runCluster(ctx context.Context, ended func(*Row)) error {
 		err = w.carryOut(ctx, min(c.Workers, len(todo)))
 	}
 	if why, taken := job.Why(context.Background()); taken && err != nil {
-		err = fmt.Errorf("%w; %s", err, why)
+		err = fmt.Errorf("%s: the hosts of the sweep were taken away; first, %w", why, err)
 	}
 	return errors.Join(err, job.Close(), writeTable(s.Dir, s.Plan, s.results))
 }
@@ -349,6 +349,9 @@ func (c *coordinator) end() {
 	for _, m := range c.workers {
 		if m.cmd != nil {
 			c.hangUp(m)
+		}
+		if m.silent > beats && !m.over && m.cmd.Process != nil { // its host was lost: it would not hear of the end
+			_ = m.cmd.Process.Kill() // it may have ended
 		}
 	}
 	late := time.After(endWait)
