@@ -139,11 +139,23 @@ func (o *Outcome) hasLostHosts() bool {
 // nameLostHosts names the hosts that were lost in a run that failed: that a relay or a client has ended may be heard first.
 func (o *Outcome) nameLostHosts() {
 	for _, h := range o.Hosts {
-		if h.Exit != hostEnded && !o.OK && !strings.Contains(o.Error, h.Exit) {
+		if h.Exit != hostEnded && !o.OK && !strings.Contains(o.Error, "host "+h.Name+" was lost") {
 			o.fail(fmt.Errorf("%w; %s", o.Err, h.Exit))
 		}
 	}
 }
+
+// A takenError tells that all hosts of a run were taken away at once: whatever else is known of its end follows from that, so it comes last.
+type takenError struct {
+	why   string
+	first error // which client or host was lost first, and how
+}
+
+func (e *takenError) Error() string {
+	return fmt.Sprintf("%s: the hosts of the run were taken away; first, %v", e.why, e.first)
+}
+
+func (e *takenError) Unwrap() error { return e.first }
 
 // onThisHost adds to an outcome that the clients of a run were on this host, where no launcher has put them on others.
 func (o *Options) onThisHost(sc *scenarios.Scenario) func(*Outcome, error) (*Outcome, error) {
