@@ -14,7 +14,6 @@ import (
 	"metasim/federates"
 	"metasim/internal/plain"
 	"metasim/metasim"
-	"metasim/monitor"
 	"metasim/record/output"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
@@ -34,28 +33,55 @@ func (c *clients) start(ctx context.Context) {
 		}
 	}
 	gone := c.gone()
-	for _, g := range slices.Concat(c.cells.groups(), groups(c.scenario.Clients, c.options.Pack)) {
-		var err error
-		switch {
-		case ctx.Err() != nil || c.options.far() && c.placement == nil:
-			return
-		case gone[g[0].Name]:
-		case g[0].External || c.options.Serve:
-			c.setPlace(g, place{outside: true})
-		case g[0].Model == cellModel:
-			err = c.startOutside(ctx, g)
-		case c.options.idles(g[0].Name):
-			err = c.lodge(ctx, &g[0], 0)
-		case c.options.inside(g[0]):
-			err = c.startInside(ctx, g)
-		default:
-			err = c.startOutside(ctx, g)
-		}
-		if err != nil {
-			c.server.Fail(err)
-			return
-		}
+	var all sync.WaitGroup
+	for _, lane := range c.lanes() {
+		all.Go(func() {
+			for _, g := range lane {
+				if gone[g[0].Name] {
+					continue
+				}
+				if ctx.Err() != nil || c.options.far() && c.placement == nil {
+					return
+				}
+				if err := c.begin(ctx, g); err != nil {
+					c.server.Fail(err)
+					return
+				}
+			}
+		})
 	}
+	all.Wait()
+}
+
+// lanes are the groups that are started one after the other: those of each host, and those of none.
+func (c *clients) lanes() (all [][]group) {
+	of := map[*host]int{}
+	for _, g := range slices.Concat(c.cells.groups(), groups(c.scenario.Clients, c.options.Pack)) {
+		h := c.placement[g[0].Name]
+		i, known := of[h]
+		if !known {
+			i = len(all)
+			of[h], all = i, append(all, nil)
+		}
+		all[i] = append(all[i], g)
+	}
+	return all
+}
+
+// begin starts a group, if it is not started elsewhere.
+func (c *clients) begin(ctx context.Context, g group) error {
+	switch {
+	case g[0].External || c.options.Serve:
+		c.setPlace(g, place{outside: true})
+		return nil
+	case g[0].Model == cellModel:
+		return c.startOutside(ctx, g)
+	case c.options.idles(g[0].Name):
+		return c.lodge(ctx, &g[0], 0)
+	case c.options.inside(g[0]):
+		return c.startInside(ctx, g)
+	}
+	return c.startOutside(ctx, g)
 }
 
 // gone names the clients that had left, or were cut off, before the run was.
@@ -319,28 +345,6 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 	}
 	argv = append(argv, self...)
 	return append(argv, "client", "--instance", string(text)), "", nil
-}
-
-// lossReport says how a client ended that the server has lost.
-func (c *clients) lossReport(name string) server.ProcessEnd {
-	p := c.placeOf(name)
-	if p.process != nil {
-		return p.process.lossReport()
-	}
-	return server.ProcessEnd{} // a client in this process has said itself why it failed
-}
-
-// whereabouts tells the monitor where a client runs.
-func (c *clients) whereabouts(name string) monitor.Process {
-	p := c.placeOf(name)
-	if p.process != nil {
-		pid := p.process.livePID()
-		if p.process.Host() != "" {
-			pid = 0 // of this host it would be another process
-		}
-		return monitor.Process{PID: pid, Said: p.process.lastLine, Host: p.process.Host(), RoundTrip: p.process.RoundTrip()}
-	}
-	return monitor.Process{Inside: p.inside, Outside: p.outside}
 }
 
 // endProcesses waits for the processes to end, and ends those that take too long, and all that they have started. Processes that

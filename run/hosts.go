@@ -104,7 +104,7 @@ func (c *clients) watchNotice(ctx context.Context, h *host) {
 
 // prepareHost starts a supervisor and a relay on a host.
 func (c *clients) prepareHost(ctx context.Context, name string) (h *host, err error) {
-	h = &host{name: name}
+	h = &host{name: name, clients: map[string]bool{}}
 	var version string
 	if h.supervisor, version, err = supervisor.StartOn(ctx, name, c.launcher.Command(name, c.options.Remote, "supervise"), launch.Environment(), c.lossy); err != nil {
 		return nil, err
@@ -250,7 +250,7 @@ func (c *clients) hostOf(g group) (*host, error) {
 		if err != nil {
 			return nil, fmt.Errorf("no client can be started: %w", err)
 		}
-		c.hosts = []*host{{supervisor: s}}
+		c.hosts = []*host{{supervisor: s, clients: map[string]bool{}}}
 		if c.listeners.outside != nil {
 			c.hosts[0].server = c.listeners.outside.URL()
 		}
@@ -263,9 +263,7 @@ func (h *host) has(clients []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range clients {
-		if !slices.Contains(h.clients, name) {
-			h.clients = append(h.clients, name)
-		}
+		h.clients[name] = true
 	}
 }
 
@@ -303,12 +301,12 @@ func (c *clients) outcomes() (all []HostOutcome) {
 		}
 		o := HostOutcome{Name: h.name, Clients: []string{}, Exit: hostEnded}
 		for i := range c.scenario.Clients { // in their order there, whenever they came to the host
-			if name := c.scenario.Clients[i].Name; slices.Contains(h.clients, name) {
+			if name := c.scenario.Clients[i].Name; h.clients[name] {
 				o.Clients = append(o.Clients, name)
 			}
 		}
 		for _, g := range c.cells.groups() {
-			if slices.Contains(h.clients, g[0].Name) {
+			if h.clients[g[0].Name] {
 				o.Clients = append(o.Clients, c.cells.own(g[0].Name)...)
 			}
 		}

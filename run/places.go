@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 
+	"metasim/monitor"
 	"metasim/record/journal"
+	"metasim/server"
 )
 
 func (c *clients) setPlace(g group, p place) {
@@ -50,6 +52,28 @@ func (c *clients) placed() (all []journal.Placed) {
 		all = append(all, p)
 	}
 	return all
+}
+
+// lossReport says how a client ended that the server has lost.
+func (c *clients) lossReport(name string) server.ProcessEnd {
+	p := c.placeOf(name)
+	if p.process != nil {
+		return p.process.lossReport()
+	}
+	return server.ProcessEnd{} // a client in this process has said itself why it failed
+}
+
+// whereabouts tells the monitor where a client runs.
+func (c *clients) whereabouts(name string) monitor.Process {
+	p := c.placeOf(name)
+	if p.process != nil {
+		pid := p.process.livePID()
+		if p.process.Host() != "" {
+			pid = 0 // of this host it would be another process
+		}
+		return monitor.Process{PID: pid, Said: p.process.lastLine, Host: p.process.Host(), RoundTrip: p.process.RoundTrip()}
+	}
+	return monitor.Process{Inside: p.inside, Outside: p.outside}
 }
 
 // log returns the log of the run in which each line that names a client names its host, where that is another one.

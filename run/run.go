@@ -339,9 +339,9 @@ type host struct {
 	server     string // the address at which its clients join
 
 	mu      sync.Mutex
-	relay   *process // the last one
-	relays  int      // how many there have been
-	clients []string
+	relay   *process        // the last one
+	relays  int             // how many there have been
+	clients map[string]bool // that were on it
 }
 
 // A part is what makes the runner of a scenario one of several.

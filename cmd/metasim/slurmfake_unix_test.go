@@ -94,6 +94,25 @@ func TestSlurmFake(t *testing.T) {
 	require.Contains(t, start().err, `SLURM_TASKS_PER_NODE is "1,x", for 2 hosts`)
 }
 
+// The clients of one host do not wait until those of another one are started: the first host starts nothing here until a client on the second one runs.
+func TestSlurmStartsSideBySide(t *testing.T) {
+	s := newStage(t)
+	s.file("f.yaml", strings.Replace(fakeClients, "model: sink, with: {channels: [A]}", `run: [sh, -c, ": >goes; exec \"$0\" client sink --with channels=[A]", BIN]`, 1))
+	path := s.fakeSlurm()
+	s.file("slow", `while read -r line; do
+	case $line in *'"client":"a"'*) n=0; until test -e goes; do n=$((n+1)); test $n -lt 1000 || exit 1; sleep 0.01; done ;; esac
+	printf '%s\n' "$line"
+done | "$@"
+`)
+	srun := filepath.Join(s.dir, "bin", "srun")
+	text, err := os.ReadFile(srun)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(srun, []byte(strings.Replace(string(text), "exec env", `test $host != n1 || set -- sh ./slow "$@"`+"\nexec env", 1)), 0o755))
+	e := s.start([]string{path, "SLURM_JOB_ID="}, "run", "f.yaml", "--json", "--launch", "slurm", "--nodes", "2", "--set", "start_timeout=20s").wait()
+	require.Zero(t, e.status, e.err)
+	require.True(t, e.outcome(t).OK)
+}
+
 // A job that Slurm starts again goes on with its run, once its copy before does not write that any more.
 func TestSlurmStartsAgain(t *testing.T) {
 	s := newStage(t)
