@@ -293,6 +293,17 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 	return slices.Concat(found...), errors.Join(errs...)
 }
 
+// nameJob adds to the error of a run what became of its hosts, as who gave them says.
+func (c *clients) nameJob(out *Outcome, stopped bool) {
+	switch {
+	case c.ended == "" || out.OK || strings.Contains(out.Error, c.ended):
+	case c.taken && !c.noticed.Load() && !stopped:
+		out.fail(&takenError{c.ended, out.Err})
+	default:
+		out.fail(fmt.Errorf("%w; %s", out.Err, c.ended))
+	}
+}
+
 // outcomes say what became of each host, if there are others than this one.
 func (c *clients) outcomes() (all []HostOutcome) {
 	for _, h := range c.hosts {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"metasim/client"
@@ -290,13 +289,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		out.fail(lost)
 	}
 	out.nameHosts(r.clients.hostName)
-	if why := r.clients.ended; why != "" && !out.OK && !strings.Contains(out.Error, why) {
-		if r.clients.taken && !r.clients.noticed.Load() && stopped.Err() == nil {
-			out.fail(&takenError{why, out.Err})
-		} else {
-			out.fail(fmt.Errorf("%w; %s", out.Err, why))
-		}
-	}
+	r.clients.nameJob(out, stopped.Err() != nil)
 	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 && (stopped.Err() != nil || out.hasLostHosts() || r.clients.taken)
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
