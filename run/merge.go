@@ -45,10 +45,21 @@ func failedInside(name, why string) error {
 // merge makes the outcome of the outer run that of all, as if one dispatcher had carried them out.
 func (n *nest) merge(out *Outcome, inner []*cellResult) {
 	all := realClients(n.outer)
-	results := slices.DeleteFunc(slices.Clone(out.Clients), func(c ClientOutcome) bool { return n.owner[n.outer.id(c.Name)] != nil })
+	waited := map[string]float64{} // by client inside: for how long it waited for the memory of the outer run
+	results := slices.DeleteFunc(slices.Clone(out.Clients), func(c ClientOutcome) bool {
+		proxy := n.owner[n.outer.id(c.Name)] != nil
+		if proxy {
+			waited[c.Name] = c.MemoryS
+		}
+		return proxy
+	})
 	for _, of := range inner {
 		all = append(all, of.Clients...)
-		results = append(results, of.Outcome.Clients...)
+		for _, c := range of.Outcome.Clients {
+			c.MemoryS += waited[c.Name]
+			results = append(results, c)
+		}
+		out.HeldBytes = max(out.HeldBytes, of.Outcome.HeldBytes)
 		if of.Outcome.RunDir != "" {
 			out.Nested = append(out.Nested, of.Outcome.RunDir)
 		}

@@ -164,7 +164,8 @@ type Outcome struct {
 	Wakeups uint64  `json:"wakeups"`  // rounds of the server that had input; see server.Result
 	RoundsS float64 `json:"rounds_s"` // how long they took: dispatching and writing
 	// HeldBytes is the most memory that unhandled messages took at any time, and MemoryBytes is the bound on it; 0: no bound. Messages
-	// that had to be on their way at the same time may have taken more than the bound.
+	// that had to be on their way at the same time may have taken more than the bound. Of several dispatchers, each of which has the bound, it
+	// is the one that held most.
 	HeldBytes   int         `json:"held_bytes"`
 	MemoryBytes int         `json:"memory_bytes"`
 	DiskS       float64     `json:"disk_s,omitempty"` // for how long the run waited for the disk of its journal
