@@ -330,6 +330,11 @@ func (n *nest) carryOut(ev gateway.Events) {
 			return
 		}
 		n.crosses(i)
+		if credit, is := i.(*metasim.Credit); is {
+			n.inner.observe(credit, n.inner.dispatcher.Step(credit))
+			n.inner.dirty = true
+			continue
+		}
 		n.inner.packet(n.inInner, saying(i))
 	}
 }

@@ -192,6 +192,9 @@ func (d *Dispatcher) reason(from ClientID) (reason Reason, send Instant, blocked
 	default:
 		reason = Pending
 	}
+	if c.proxy { // its safe time does not hold it back, nor does memory where it might answer sooner than it waits for
+		return reason, send, c.waiting && !send.Before(c.need()) && d.starves(c)
+	}
 	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
 	return reason, send, c.waiting && (d.starves(c) || !d.reaches(c, d.safe(c)))
 }

@@ -34,6 +34,7 @@ type client struct {
 	use    use                // of memory
 
 	granted  Instant // it is authorized to act before this
+	credit   Instant // as its last Credit has it
 	woken    Instant // what it had to do when it was last authorized: it does nothing before
 	polled   bool    // it has waited at least once: its initialization is over
 	waiting  bool
@@ -159,6 +160,9 @@ func (p *publication) link(to ClientID) Link {
 	return p.links[i].model
 }
 
+// isEar reports whether a client hears for the clients behind a gateway.
+func (c *client) isEar() bool { return c.group != nil && !c.proxy }
+
 // bounds is what the client has said of its future sends, and what follows from the messages on their way to it.
 func (c *client) bounds() safetime.Bounds {
 	if c.state == gone {
@@ -200,9 +204,10 @@ func SendBound(promise, next, cause Instant, reaction Time) Instant {
 	return safetime.NewBounds(promise, next, cause, reaction).Known
 }
 
-// need is the earliest instant at which a client that waits has something to do.
+// need is the earliest instant at which a client that waits has something to do. The ear of a group takes what is due before that, as each of
+// the group may answer it.
 func (c *client) need() Instant {
-	if c.messages {
+	if c.messages || c.isEar() {
 		return Earlier(c.want, c.queue.due())
 	}
 	return c.want

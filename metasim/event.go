@@ -74,7 +74,8 @@ type PollWait struct {
 	// Waiting is a promise too: nothing is sent before Want, unless (with Messages) a message wakes the client.
 	Want Instant
 	// Messages says that a message due before Want wakes the client too. A client that steps at instants of its own
-	// choice leaves it false.
+	// choice leaves it false. For the client that hears for a group (Config.Groups) it says whether more is taken than what is due at Want
+	// or before.
 	Messages bool
 }
 
@@ -90,6 +91,13 @@ type Leave struct {
 // Permit lets the run go on to everything strictly before Until; no Permit means no limit but the scenario's.
 type Permit struct{ Until Instant }
 
+// Credit lets a client act strictly before Until: another run, in which it is heard, can take what it sends until then. It comes from the
+// gateway to that run. No Credit means no such limit.
+type Credit struct {
+	Client ClientID
+	Until  Instant
+}
+
 func (ev *Join) client() (ClientID, bool)     { return ev.Client, true }
 func (*Begin) client() (ClientID, bool)       { return 0, false }
 func (ev *Send) client() (ClientID, bool)     { return ev.Client, true }
@@ -98,8 +106,9 @@ func (ev *Advance) client() (ClientID, bool)  { return ev.Client, true }
 func (ev *PollWait) client() (ClientID, bool) { return ev.Client, true }
 func (ev *Leave) client() (ClientID, bool)    { return ev.Client, true }
 func (*Permit) client() (ClientID, bool)      { return 0, false }
+func (*Credit) client() (ClientID, bool)      { return 0, false } // it comes from a gateway
 
-// ClientOf returns the client that an event came from. It returns false for a Begin, a Permit and nil.
+// ClientOf returns the client that an event came from. It returns false for a Begin, a Permit, a Credit and nil.
 func ClientOf(ev Event) (id ClientID, ok bool) {
 	if ev == nil {
 		return 0, false

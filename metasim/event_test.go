@@ -93,7 +93,7 @@ func TestClientOf(t *testing.T) {
 		require.True(t, from, "%T", ev)
 		require.Equal(t, ClientID(3), id, "%T", ev)
 	}
-	for _, ev := range []Event{&Begin{}, &Permit{}, nil} {
+	for _, ev := range []Event{&Begin{}, &Permit{}, &Credit{}, nil} {
 		_, from := ClientOf(ev)
 		require.False(t, from, "%T", ev)
 	}

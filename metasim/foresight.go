@@ -43,7 +43,7 @@ func (c *client) foreseenBounds() safetime.Bounds {
 
 // foresee tells the foresight of the clients whose bounds may have changed. The safe times are known.
 func (d *Dispatcher) foresee() {
-	if len(d.outside) == 0 {
+	if len(d.outside) == 0 && !d.credited {
 		return
 	}
 	if d.foresight == nil {
@@ -156,6 +156,12 @@ type least Time
 func (l least) Min() Time                  { return Time(l) }
 func (l least) Steady() bool               { return true }
 func (l least) Earliest(x Instant) Instant { return x.Add(Time(l)) }
+
+// Waits returns the instant at which a client that waits has something to do, as far as is known; false if it does not wait.
+func (d *Dispatcher) Waits(id ClientID) (need Instant, waits bool) {
+	c := &d.clients[id]
+	return c.need(), c.waiting
+}
 
 // OutsideNeed returns what a gateway asks the outer run for: a client waits here that may go on only if nobody outside sends before that
 // instant. Infinity: nobody waits for the outside alone. It looks at every client.

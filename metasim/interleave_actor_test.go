@@ -29,8 +29,10 @@ type actor struct {
 	polls                  int // repeated ones
 	state                  uint64
 	out                    []Event
-	voice                  *actor // not nil: it sends through another client of its group
-	voiced                 bool   // that one has spoken
+	voice                  *actor  // not nil: it sends through another client of its group
+	voiced                 bool    // that one has spoken
+	asked                  Instant // the step after the last instant for which it has asked there
+	told                   Instant // its authorization then
 	last                   *Message
 	seen                   []Message // what it has handled, in order
 	transcript             []string
@@ -76,6 +78,9 @@ func (a *actor) receive(e Effect) error {
 			return fmt.Errorf("%s: its authorization fell from %v to %v", a.name, a.authorized, e.Until)
 		}
 		a.authorized = e.Until
+		if a.split {
+			a.waiting = false // as a gateway it asks again
+		}
 	}
 	return nil
 }
@@ -115,6 +120,9 @@ func (a *actor) may(at Instant) bool {
 
 // idle reports that it can only wait.
 func (a *actor) idle() bool {
+	if a.lacks() {
+		return a.asked == a.need().Add(0) && a.told == a.authorized
+	}
 	return a.done || a.started && a.waiting && !a.may(a.need()) && a.authorized != a.end
 }
 
@@ -125,6 +133,8 @@ func (a *actor) act(r *rand.Rand) {
 	case a.done:
 	case !a.started:
 		a.initialize()
+	case a.lacks():
+		a.ask()
 	case a.may(need) && need.Before(a.end):
 		a.waiting = false
 		a.now = need

@@ -39,16 +39,39 @@ func (a *actor) spoken() (said []Event) {
 			ev.Client = a.voice.id
 			said = append(said, ev)
 		case *Promise:
-			said = append(said, &Promise{Client: a.voice.id, NoSendBefore: ev.NoSendBefore}, ev)
+			said = append(said, &Promise{Client: a.voice.id, NoSendBefore: ev.NoSendBefore})
 		case *Advance:
-			report(ev, ev.Report)
+			r := ev.Report
+			ev.NoSendBefore = Later(r.NoSendBefore, a.authorized) // as a gateway, which has taken all before
+			report(ev, r)
 		case *PollWait:
-			report(ev, ev.Report)
+			if ev.Client == a.voice.id {
+				said = append(said, ev)
+				continue
+			}
+			r := ev.Report
+			ev.NoSendBefore = Later(r.NoSendBefore, a.authorized)
+			report(ev, r)
 		case *Leave:
 			said = append(said, &Leave{Client: a.voice.id, Now: ev.Now}, ev)
 		}
 	}
 	return said
+}
+
+// lacks reports whether nothing but the client through which it sends keeps an actor from going on.
+func (a *actor) lacks() bool {
+	need := a.need()
+	return a.voice != nil && !a.done && a.started && need.Before(a.end) && need.Before(a.authorized) && !need.Before(a.voice.authorized)
+}
+
+// ask has the client through which it sends wait for what the actor is to do, after all that was handled is acknowledged.
+func (a *actor) ask() {
+	a.asked, a.told = a.need().Add(0), a.authorized
+	a.out = append(a.out, &Advance{Client: a.id, Report: a.report()})
+	r := a.report()
+	r.Acked = 0
+	a.out = append(a.out, &PollWait{Client: a.voice.id, Report: r, Want: a.need(), Messages: true})
 }
 
 // foreseen is what EarliestSend has said of a client.

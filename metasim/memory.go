@@ -61,7 +61,7 @@ func (d *Dispatcher) share() {
 		c.use.span = firstSpan
 		for p := range c.pubs {
 			for range c.pubs[p].all() {
-				c.use.heard = !c.proxy // a proxy cannot wait: another dispatcher has let its client act
+				c.use.heard = !c.proxy || !c.outside // what is sent outside cannot be held back here: see Crowded
 				break
 			}
 		}
@@ -212,18 +212,57 @@ func (d *Dispatcher) findSlowest() {
 	much := m.held / len(d.clients) / 2
 	for i := range d.clients {
 		c := &d.clients[i]
-		if c.use.held > much && c.upcoming().Before(m.stands) {
-			m.slowest, m.stands = c.id, c.upcoming()
+		if c.use.held <= much {
+			continue
+		}
+		stands := c.upcoming()
+		if c.isEar() {
+			stands = Later(stands, c.floor) // the nested run has taken all before that
+		}
+		if stands.Before(m.stands) {
+			m.slowest, m.stands = c.id, stands
 		}
 	}
 }
 
-// affordable returns how far a client is authorized: to its safe time at most, and no further than memory allows. A client that must
-// wait for memory, or has not used up half of its span, keeps the limit that it has.
+// Crowded reports whether much is held, and for whom: how far the slowest has come. Until it has come further a gateway takes from outside
+// only what is needed, see OutsideNeed. It looks at every client where much is held.
+func (d *Dispatcher) Crowded() (slowest Instant, much bool) {
+	if !d.memory.tight {
+		return Infinity, false
+	}
+	d.memory.known = false
+	d.findSlowest()
+	return d.memory.stands, d.memory.stands.Before(d.end)
+}
+
+// affordable returns how far a client is authorized: to its safe time at most, and no further than memory allows, here and in a run
+// that gives it credit. A client that must wait for memory, or has not used up half of its span, keeps the limit that it has.
 func (d *Dispatcher) affordable(c *client) Instant {
+	switch need := c.need(); {
+	case c.waiting && !need.Before(c.safe): // it does nothing before
+		return c.safe
+	case c.overdrawn():
+		return c.granted
+	case c.isEar() && c.waiting && !c.messages:
+		return Earlier(c.safe, At(c.want.Time.Add(1)).Add(0)) // a step less would be no more than what delays inside round off
+	}
+	return Earlier(c.credit, d.spare(c))
+}
+
+// overdrawn reports whether nothing but a Credit lets a client go on.
+func (c *client) overdrawn() bool {
+	if c.waiting {
+		return !c.need().Before(c.credit)
+	}
+	return !c.granted.Before(c.credit)
+}
+
+// spare returns how far a client is authorized by the memory of this run.
+func (d *Dispatcher) spare(c *client) Instant {
 	need := c.need()
 	switch {
-	case !c.use.heard || d.config.Memory == 0 || c.waiting && !need.Before(c.safe):
+	case !c.use.heard || d.config.Memory == 0:
 		return c.safe
 	case c.waiting && d.memory.tight:
 		if d.findSlowest(); d.memory.stands.Before(need) {
@@ -233,10 +272,18 @@ func (d *Dispatcher) affordable(c *client) Instant {
 		return Earlier(Earlier(c.safe, At(need.Time.Add(d.span(c)))), Later(d.memory.stands, need.Add(0)))
 	case c.waiting:
 		return Earlier(c.safe, At(need.Time.Add(d.span(c))))
-	case d.memory.tight || c.use.capped && c.granted.Time-c.clock.Time > c.use.span/2:
+	case d.memory.tight || c.use.capped && c.granted.Time-c.reached().Time > c.use.span/2:
 		return c.granted
 	}
-	return Earlier(c.safe, At(c.clock.Time.Add(d.span(c))))
+	return Earlier(c.safe, At(c.reached().Time.Add(d.span(c))))
+}
+
+// reached is how far a client that computes has come, by what it has said. A proxy says no more than what it promises.
+func (c *client) reached() Instant {
+	if c.proxy {
+		return c.floor
+	}
+	return c.clock
 }
 
 // used reports whether a client that computes is limited by its span, and not by its safe time. Then only its own reports let it go
@@ -275,7 +322,7 @@ func (d *Dispatcher) span(c *client) Time {
 // authorized notes that a client was authorized up to a limit.
 func (d *Dispatcher) authorized(c *client, limit Instant) {
 	if c.use.heard {
-		c.use.span, c.use.spent, c.use.capped = d.span(c), 0, limit.Before(c.safe) && !d.memory.tight
+		c.use.span, c.use.spent, c.use.capped = d.span(c), 0, limit.Before(Earlier(c.safe, c.credit)) && !d.memory.tight
 	}
 	if c.use.short { // the memory came before weigh could look
 		c.use.short = false

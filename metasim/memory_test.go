@@ -275,3 +275,55 @@ func TestAheadOf(t *testing.T) {
 	_, err = New(Config{Clients: []string{"a"}, AheadOf: map[string]int{"a": -1}})
 	require.ErrorContains(t, err, `client "a" may be given -1 bytes ahead`)
 }
+
+// What a client of a nested run sends is bounded as what others send, though its safe time does not limit its proxy.
+func TestMemoryBoundsProxies(t *testing.T) {
+	const bound = 1 << 20
+	d, err := New(Config{Clients: []string{"fast", "gate", "slow"}, Groups: [][]string{{"gate", "fast"}}, Delays: apart(5), Until: raceEnd, Memory: bound})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Publications: []string{"X"}})
+	d.Step(&Join{Client: 1, Subscriptions: []string{"Y"}})
+	d.Step(&Join{Client: 2, Publications: []string{"Y"}, Subscriptions: []string{"X"}})
+	d.Step(&Begin{})
+	for id := range ClientID(2) {
+		d.Step(&PollWait{Client: 1 + id, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	}
+	sent := Time(0)
+	for range 100 {
+		d.Step(&PollWait{Client: 0, Report: Report{Now: At(sent), NextEvent: At(sent + 1)}, Want: At(sent + 1), Messages: true})
+		d.Settle()
+		for ; At(sent + 1).Before(d.clients[0].granted); sent++ {
+			d.Step(&Send{Client: 0, Channel: "X", Sent: At(sent + 1), Payload: make([]byte, 1000)})
+		}
+	}
+	require.True(t, d.Status(0).Short)
+	require.Equal(t, []Hold{{Hop: Hop{From: 2, To: 0}, Reason: Memory}}, func() []Hold {
+		h := d.Blame(nil, 0)
+		return []Hold{{Hop: h[0].Hop, Reason: h[0].Reason}}
+	}())
+	require.Greater(t, d.Held(), bound/4)
+	require.Less(t, d.Held(), bound)
+}
+
+// A client acts before its Credit, and goes on when it has more. One that waits for the end needs none.
+func TestMemoryCredit(t *testing.T) {
+	d := pair(t, 5)
+	until := func(want Instant) Instant {
+		d.Step(&PollWait{Client: 0, Report: Report{NextEvent: want}, Want: want})
+		d.Settle()
+		return d.clients[0].granted
+	}
+	d.Step(&PollWait{Client: 1, Report: Report{NextEvent: Infinity}, Want: Infinity})
+	d.Step(&Credit{Client: 0, Until: Start})
+	require.Equal(t, Start, until(At(1)))
+	d.Step(&Credit{Client: 0, Until: At(3)})
+	d.Settle()
+	require.Equal(t, At(3), d.clients[0].granted)
+	require.Equal(t, At(3), until(At(3)))
+	d.Step(&Credit{Client: 0, Until: At(4)})
+	require.Equal(t, At(3), until(At(5)), "what it waits for lies beyond")
+	d.Step(&Credit{Client: 0, Until: At(10)})
+	d.Settle()
+	require.Equal(t, At(10), d.clients[0].granted)
+	require.Equal(t, Infinity, until(Infinity))
+}

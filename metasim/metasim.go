@@ -34,6 +34,8 @@ type Dispatcher struct {
 	groups  []*group
 	outside []ClientID
 
+	credited bool // there was a Credit: there is a gateway to a run around
+
 	store   store // the messages that are sent and not handled
 	memory  memory
 	cascade cascade
@@ -55,7 +57,7 @@ func New(c Config) (*Dispatcher, error) {
 		d.end = At(c.Until)
 	}
 	for i, name := range c.Clients {
-		d.clients[i] = client{id: ClientID(i), name: name, queue: queue{store: &d.store}}
+		d.clients[i] = client{id: ClientID(i), name: name, queue: queue{store: &d.store}, credit: Infinity}
 	}
 	d.gather()
 	return d, nil
@@ -89,6 +91,11 @@ func (d *Dispatcher) Step(ev Event) []Effect {
 		d.leave(ev)
 	case *Permit:
 		d.permit, d.permitAsked, d.limitMoved = ev.Until, true, true
+	case *Credit:
+		if c := &d.clients[ev.Client]; c.state != gone {
+			c.credit, d.credited = ev.Until, true
+			d.touch(c)
+		}
 	}
 	return d.effects.list
 }

@@ -81,7 +81,7 @@ func (d *Dispatcher) reaches(c *client, safe Instant) bool {
 // mirrors the conditions of grant.
 func (d *Dispatcher) alarm(c *client) Instant {
 	switch {
-	case c.state == gone || c.proxy || c.use.short || !c.waiting && d.used(c):
+	case c.state == gone || c.proxy || c.use.short || !c.waiting && (c.isEar() || d.used(c)) || c.overdrawn() && c.need().Before(d.end):
 		return Infinity
 	case c.waiting:
 		return Earlier(d.end, c.need().Add(0))
@@ -96,20 +96,23 @@ func (d *Dispatcher) alarm(c *client) Instant {
 // A client that computes is authorized ahead of its next wait, so that it need not ask, where that gives it enough to go on
 // with: half as much again as what it has before it.
 //
-// A client that others hear is authorized no further than memory allows.
+// A client that others hear is authorized no further than memory allows. So is the proxy of a client of a nested run, which that run lets
+// go no further; the ear of a nested run is given nothing ahead of what it asks for.
 func (d *Dispatcher) grant(c *client) {
 	if !c.granted.Before(c.safe) {
 		return
 	}
 	need, limit := c.need(), d.affordable(c)
 	switch {
-	case c.proxy:
+	case c.proxy && c.outside:
 		need = c.granted // what it does is decided elsewhere, so it is authorized as soon as may be
-	case c.waiting && !need.Before(c.safe) && c.safe != d.end:
+	case c.waiting && !need.Before(c.safe) && (c.safe != d.end || c.proxy && (c.use.heard || c.credit != Infinity)):
+		return
+	case !c.waiting && c.isEar():
 		return
 	case !c.waiting:
 		need = Start // it needs nothing: all of it is ahead
-		if gain := limit.Time - c.granted.Time; gain == 0 || gain < (c.granted.Time-c.clock.Time)/2 {
+		if gain := limit.Time - c.granted.Time; gain == 0 || gain < (c.granted.Time-c.reached().Time)/2 {
 			return
 		}
 	}

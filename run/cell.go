@@ -62,16 +62,6 @@ type cell struct {
 	over    bool // the outer run is over
 }
 
-// A nearRun is an outer run in this process.
-type nearRun struct {
-	*runner
-	gate *server.Gate
-}
-
-func (r *nearRun) token() string                       { return r.listeners.proxies }
-func (r *nearRun) round(f func(say func(wire.Packet))) { r.gate.Round(f) }
-func (r *nearRun) fail(err error)                      { r.server.Fail(err) }
-
 // newCell makes the run that is nested under a name. Its clients are those of the scenario that are inside of that.
 func newCell(n *nest, sc *scenarios.Scenario, name string) *cell {
 	c := &cell{nest: n, name: name, scenario: *sc}
@@ -230,7 +220,7 @@ func (c *cell) take(inner *server.Gate, heard []any) {
 				if e, ok := e.(metasim.Effect); ok {
 					ev := c.gate.OuterSaid(e)
 					c.say(ev)
-					tell(say, ev.Inner)
+					carry(inner, say, ev.Inner)
 				}
 			}
 		}
@@ -301,7 +291,7 @@ func (c *cell) join(inner *server.Gate) error {
 			ev.Inner = append(ev.Inner, &metasim.Leave{Client: c.runner.id(p.Name)})
 		}
 		c.say(ev)
-		tell(say, ev.Inner)
+		carry(inner, say, ev.Inner)
 	})
 	var silence gateway.Events
 	for _, p := range slices.DeleteFunc(slices.Clone(inside), sending) {
@@ -346,6 +336,16 @@ func tell(say func(wire.Packet), events []metasim.Event) {
 			say(wire.Packet{Member: uint32(id), Body: ev})
 		}
 	}
+}
+
+// carry has the nested run take events, in a round of it.
+func carry(inner *server.Gate, say func(wire.Packet), events []metasim.Event) {
+	for _, ev := range events {
+		if credit, is := ev.(*metasim.Credit); is {
+			inner.Credit(credit)
+		}
+	}
+	tell(say, events)
 }
 
 // proxies returns the proxies of some clients, with the channels that any of others subscribes to.

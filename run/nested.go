@@ -15,6 +15,8 @@ import (
 	"metasim/metasim"
 	"metasim/scenarios"
 	"metasim/scenarios/flow"
+	"metasim/server"
+	"metasim/wire"
 )
 
 // A scenario inside of another one may have a dispatcher of its own (Options.Nested): it is a run for itself, which is one client of the outer run, behind
@@ -156,6 +158,16 @@ func (n *nest) prepare(ctx context.Context, sc, outer *scenarios.Scenario, o *Op
 	}
 	return nil
 }
+
+// A nearRun is an outer run in this process.
+type nearRun struct {
+	*runner
+	gate *server.Gate
+}
+
+func (r *nearRun) token() string                       { return r.listeners.proxies }
+func (r *nearRun) round(f func(say func(wire.Packet))) { r.gate.Round(f) }
+func (r *nearRun) fail(err error)                      { r.server.Fail(err) }
 
 // declarations are what the real clients of a scenario that have joined have declared.
 func (n *nest) declarations(sc *scenarios.Scenario) []flow.Declaration {

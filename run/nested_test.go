@@ -97,6 +97,34 @@ func TestNestedDigests(t *testing.T) {
 	}
 }
 
+// What is sent from one dispatcher to another is bounded by the memory of each, whoever hears it, and in processes of their own, too. Each source sends ten times as much.
+func TestNestedMemory(t *testing.T) {
+	source := func(channel string) string {
+		return "{name: src, model: source, with: {channel: " + channel + ", period: 20us, size: 10000}}"
+	}
+	sink := func(channel string) string { return "{name: ear, model: sink, with: {channels: [" + channel + "]}}" }
+	inside := func(name, file, exposed string) string {
+		return "{name: " + name + ", model: scenario, with: {file: " + file + ", expose: [" + exposed + "]}}"
+	}
+	outer := func(clients ...string) string {
+		return "{name: flood, memory: 2MiB, until: 40ms, clients: [" + strings.Join(clients, ", ") + "], links: [{delay: 100us}]}"
+	}
+	cell := func(clients ...string) string { return "{name: cell, clients: [" + strings.Join(clients, ", ") + "]}" }
+	for name, texts := range map[string][]string{
+		"out": {outer(inside("a", "1.yaml", "X"), sink("X")), cell(source("X"))},
+		"in":  {outer(inside("a", "1.yaml", "X"), source("X")), cell(sink("X"))},
+		"two": {outer(inside("a", "1.yaml", "X, Y"), inside("b", "2.yaml", "X, Y")), cell(source("X"), sink("Y")), cell(source("Y"), sink("X"))},
+	} {
+		for _, transport := range []string{"mem", "unix", "mem apart"} {
+			t.Run(name+" "+transport, func(t *testing.T) {
+				t.Parallel()
+				out := bothWays(t, composed(t, texts...), transport)
+				require.Less(t, out.HeldBytes, out.MemoryBytes)
+			})
+		}
+	}
+}
+
 // Who takes part in real time is named, in whatever run it is.
 func TestNestedLive(t *testing.T) {
 	t.Parallel()

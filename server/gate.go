@@ -44,6 +44,13 @@ func (g *Gate) Permit(until metasim.Instant) {
 	s.permit()
 }
 
+// Credit tells the dispatcher how far another run can take what a client sends. It is called in a round.
+func (g *Gate) Credit(ev *metasim.Credit) {
+	if s := g.conn.server; !s.ended {
+		s.step(ev)
+	}
+}
+
 // A gateConn is the connection of a Gate: what is written to it is handed over, and nothing is read from it.
 type gateConn struct {
 	name string

@@ -11,7 +11,7 @@ func (t *tracer) event(ev metasim.Event) {
 		t.record(ev, ev.Client)
 	case *metasim.Begin:
 		t.begin()
-	case *metasim.Permit:
+	case *metasim.Permit, *metasim.Credit:
 		t.spoke = append(t.spoke, metasim.ClientID(len(t.clients))) // for the watchers of the pause
 	case *metasim.Send:
 		t.work(ev.Client, ev.Sent)

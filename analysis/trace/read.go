@@ -118,6 +118,9 @@ func (t *tracer) take(pass []journal.Entry) error {
 // foreign reports whether an entry has a client that the run does not have.
 func (t *tracer) foreign(e *journal.Entry) bool {
 	most, _ := metasim.ClientOf(e.Event)
+	if credit, is := e.Event.(*metasim.Credit); is {
+		most = credit.Client
+	}
 	for _, effect := range e.Effects {
 		switch effect := effect.(type) {
 		case *metasim.Queue:

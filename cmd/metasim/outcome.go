@@ -104,11 +104,8 @@ func printMemory(w *bytes.Buffer, o *run.Outcome) {
 			bytesText(uint64(o.HeldBytes)), bytesText(uint64(o.MemoryBytes)))
 	}
 	if o.MemoryBytes > 0 && o.HeldBytes > o.MemoryBytes {
-		why := "had to be on their way at one time, more than the bound of %s; shorten delays, or raise memory\n"
-		if len(o.Nested) > 0 {
-			why = "were on their way at one time, more than the bound of %s, which does not hold for what scenarios inside send; leave --nested out: the results are the same\n"
-		}
-		fmt.Fprintf(w, "memory: %s "+why, bytesText(uint64(o.HeldBytes)), bytesText(uint64(o.MemoryBytes)))
+		fmt.Fprintf(w, "memory: %s had to be on their way at one time, more than the bound of %s; shorten delays, or raise memory\n",
+			bytesText(uint64(o.HeldBytes)), bytesText(uint64(o.MemoryBytes)))
 	}
 }
 

@@ -3,7 +3,8 @@
  *
  * It has the rules of metasim/group.go, metasim/foresight.go and federates/gateway for one client outside, and one or two inside. Each hears
  * the other across the border, and may answer at the very instant. What is sent, when, when clients report, when each dispatcher looks, what is on
- * its way between gateway and outer run: all of it is open. An invalid end state is a run that stands still.
+ * its way between gateway and outer run: all of it is open. So is how far the outer run authorizes the proxy beyond what it waits for, which is what its memory decides:
+ * the client inside goes no further. (What the gateway takes from outside while much is held inside is not in it: the tests of the gateway have that.) An invalid end state is a run that stands still.
  *
  *	outer run                            nested run
  *	client B  ---------> ear EAR ......> proxy PB ------> client A (with -DCHAIN: ---> client C)
@@ -34,13 +35,11 @@
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DACK_FIRST              the gateway acknowledges before it has promised
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DACKS_AT_ONCE           the gateway acknowledges before the nested dispatcher has settled
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DUNCONDITIONAL          the gateway promises, whatever comes, what holds if nothing comes from outside
- * assertion violated: -DT=1 -DK=3 -DQUIET=B -DHELD_FORGOTTEN         the gateway forgets what waits to be sent outside
- * assertion violated: -DT=1 -DK=3 -DQUIET=B -DNOT_HELD               the gateway sends outside before that is authorized
+ * assertion violated: -DT=1 -DK=3 -DQUIET=B -DNO_CREDIT              a client inside goes further than its proxy is authorized
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DSPLIT                  acknowledgements travel on another stream than promises
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DFORGETS_PENDING        what is on its way inside is left out of what is foreseen
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DOWN_PENDING            what the group was given only its ear answers
  * assertion violated: -DT=1 -DK=3 -DQUIET=B -DOWN_ARRIVALS           what may still reach the group only its ear answers
- * assertion violated: -DT=1 -DK=3 -DQUIET=B -DLEAVE=A -DLEAVES_FIRST a client leaves the outer run before what it has sent is sent there
  * assertion violated: -DT=2 -DK=2 -DIN=1 -DQUIET=B -DDELAYED_TWICE   a message is delayed on its way to the gateway too
  * assertion violated: -DT=2 -DK=2 -DIN=1 -DQUIET=B -DTOO_LONG        a client inside reacts to the outside sooner than its proxy says
  * assertion violated: -DT=3 -DK=1 -DQUIET=A -DNOT_A_STEP_LESS        the gateway promises all that the outer run has authorized, not a step less
@@ -49,6 +48,7 @@
  * invalid end state: -DT=1 -DK=3 -DQUIET=B -DPROXY_STAYS             who has left the nested run stays in the outer one
  * invalid end state: -DT=1 -DK=3 -DQUIET=B -DOUTSIDE_STAYS           who has left the outer run stays in the nested one
  * invalid end state: -DT=1 -DK=3 -DQUIET=B -DEAR_STAYS               the ear stays when the nested run is over
+ * invalid end state: -DT=1 -DK=3 -DQUIET=B -DNEVER_ASKS              a client inside without credit does not ask for more
  */
 #ifndef IN
 #define IN 0
@@ -151,9 +151,8 @@ bool waits[N]; bool begun[N]; bool left[N];
 /* The gateway: its ear, and the client whose sends matter outside. */
 byte earGranted; byte earWant; byte earDue; byte unacked;
 bool earWaits; bool earPolled; bool earLeft;
-chan held = [ROOM] of { byte, byte };
 byte mGranted; byte mClock; byte mFloor; byte mNext; byte whatever; byte alone;
-bool mPolled; bool mDeparting; bool mLeft;
+bool mPolled; bool mLeft; bool mAsks; byte mWant;
 byte lastOutside; /* when PB has sent last */
 
 byte i, j, k, r, x, y, z, a, b, c, d, lo, hi;
@@ -227,7 +226,7 @@ inline need() {
 #endif
 #define STARTED(c) ((c) < A -> STARTED_OUT : STARTED_IN)
 
-/* decide computes the safe times of the clients lo .. hi-1, and who may go on. Proxies are authorized to the end. */
+/* decide computes the safe times of the clients lo .. hi-1, and who may go on. That of a group does not limit its proxies. */
 inline decide() {
 	paths();
 	k = lo;
@@ -237,7 +236,14 @@ inline decide() {
 		if :: k == P || k == PB -> E[k] = END :: else fi;
 		if :: !gone[k] -> assert(E[k] >= granted[k]) :: else fi;
 		need();
-		may[k] = !gone[k] && k != PB && granted[k] < E[k] && (k == P || !waiting[k] || z < E[k] || E[k] == END);
+		may[k] = !gone[k] && k != PB && granted[k] < E[k] && (!waiting[k] || z < E[k] || E[k] == END);
+		if
+		:: k == P -> may[k] = may[k] && waiting[k] && z < END /* it is authorized as far as it asks, or further */
+#ifndef NO_CREDIT
+		:: k == SENDER -> may[k] = may[k] && (waiting[k] -> z >= END || z < mGranted : granted[k] < mGranted) /* with credit */
+#endif
+		:: else
+		fi;
 		k++
 	:: else -> break
 	od
@@ -246,37 +252,16 @@ inline decide() {
 /* settleOut is a Settle of the outer dispatcher. */
 inline settleOut() { d_step { lo = 0; hi = A; decide(); k = 0 } }
 
-/* release has the gateway send what the outer run has authorized. */
-inline release() {
-	do
-	:: nempty(held) ->
-		held?<x,y>;
-		if
-#ifdef NOT_HELD
-		:: true ->
+/* departs has the client inside leave the outer run. */
+inline departs() {
+#ifdef PROXY_STAYS
+	skip
 #else
-		:: x < mGranted || x == 0 ->
+	if :: !mLeft -> mLeft = true; out!LEAVE_,P,mClock,0,0,0 :: else fi
 #endif
-			held?_,_; mClock = x; mFloor = MAX(mFloor, x); out!SEND,P,x,y,0,0
-#ifndef NOT_HELD
-		:: else -> break
-#endif
-		fi
-	:: empty(held) -> break
-	od;
-	if
-#ifdef LEAVES_FIRST
-	:: mDeparting && !mLeft -> mLeft = true; out!LEAVE_,P,mClock,0,0,0
-#else
-#ifndef PROXY_STAYS
-	:: mDeparting && !mLeft && len(held) == 0 -> mLeft = true; out!LEAVE_,P,mClock,0,0,0
-#endif
-#endif
-	:: else
-	fi
 }
 
-/* promises has it promise in the outer run what the nested dispatcher has said. What waits to be sent there is still to be sent. */
+/* promises has it promise in the outer run what the nested dispatcher has said. */
 inline promises() {
 	if
 	:: mLeft
@@ -285,13 +270,20 @@ inline promises() {
 #ifdef UNCONDITIONAL
 		x = alone;
 #endif
-#ifndef HELD_FORGOTTEN
-		if :: nempty(held) -> held?<z,_>; x = MIN(x, z); y = MIN(y, z) :: empty(held) fi;
+		c = x; d = y; k = SENDER; need(); x = c; y = d;
+		c = MIN(z, y); /* what it asks for: no more than it promises */
+		ok = waiting[SENDER] && !gone[SENDER] && z < END && c >= mGranted;
+#ifdef NEVER_ASKS
+		ok = false;
 #endif
+		if :: !mPolled && !ok -> c = y; ok = true :: else fi;
 		if
-		:: mPolled && y == mNext && x <= REACTS(P, earGranted) /* the outer dispatcher knows as much */
-		:: else -> mFloor = MAX(mFloor, x); mNext = y; mPolled = true; out!POLL,P,mClock,mFloor,mNext,0
-		fi
+		:: mPolled && y == mNext && (!ok || mAsks && c == mWant) && x <= REACTS(P, earGranted) /* the outer dispatcher knows as much */
+		:: else ->
+			mFloor = MAX(mFloor, x); mNext = y; mPolled = true; mAsks = ok; mWant = (ok -> c : 0);
+			out!POLL,P,mClock,mFloor,mNext,(ok -> c + 1 : 0)
+		fi;
+		ok = false; c = 0; d = 0
 	fi
 }
 
@@ -351,9 +343,9 @@ inline settleIn() {
 			decide();
 			outsideNeed();
 #ifdef ACK_FIRST
-			listen(); release(); promises();
+			listen(); promises();
 #else
-			release(); promises(); listen();
+			promises(); listen();
 #endif
 			k = A;
 			do :: k < N -> quietE[k] = 0; k++ :: else -> break od
@@ -423,7 +415,7 @@ inline leaves() {
 inline finished() {
 	if
 	:: ALL_LEFT && !earLeft ->
-		mDeparting = true; release(); earLeft = true; earWant = 0; earWaits = false;
+		departs(); earLeft = true; earWant = 0; earWaits = false;
 #ifndef EAR_STAYS
 		outEar!LEAVE_,EAR,earDue,0,0,0
 #endif
@@ -438,7 +430,7 @@ inline hear() {
 	:: kind == SEND ->
 		sends();
 		d_step {
-			if :: i == SENDER -> held!a,b; release() :: else fi;
+			if :: i == SENDER -> mClock = a; mFloor = MAX(mFloor, a); out!SEND,P,a,b,0,0 :: else fi;
 			k = 0
 		}
 	:: kind == ADVANCE -> d_step { report(); waiting[i] = false }
@@ -451,7 +443,7 @@ inline hear() {
 	:: kind == LEAVE_ ->
 		d_step {
 			rules(); leaves();
-			if :: i == SENDER -> mDeparting = true; whatever = INF; alone = INF :: else fi;
+			if :: i == SENDER -> departs(); whatever = INF; alone = INF :: else fi;
 			if :: i >= A -> finished() :: else fi;
 			k = 0
 		}
@@ -469,7 +461,17 @@ inline hearGateway() {
 	fi;
 	if
 	:: kind == SEND -> sends()
-	:: kind == POLL && i == P -> d_step { report(); polled[P] = true }
+	:: kind == POLL && i == P ->
+		d_step {
+			x = d; d = 0; report(); polled[P] = true;
+			if
+			:: x > 0 ->
+				x = x - 1; next[P] = MAX(next[P], x); polls();
+				if :: !waiting[P] -> into!AUTHORIZE,P,granted[P],0,0 :: else fi
+			:: else -> waiting[P] = false; want[P] = 0
+			fi;
+			k = 0
+		}
 	:: kind == POLL && i == EAR ->
 		d_step {
 			x = b; b = a; report(); polls();
@@ -499,7 +501,7 @@ inline hearOutside() {
 		outEar!ADVANCE,EAR,earDue,0,INF,unacked; unacked = 0;
 #endif
 		if :: !gone[PB] -> lastOutside = a; sends(); dirty = true :: else fi
-	:: kind == AUTHORIZE && i == P -> d_step { mGranted = a; release(); if :: STARTED_IN -> promises() :: else fi; k = 0 }
+	:: kind == AUTHORIZE && i == P -> d_step { mAsks = false; mWant = 0; mGranted = a; if :: STARTED_IN -> promises() :: else fi; dirty = true; k = 0 }
 	:: kind == AUTHORIZE && i == EAR ->
 		d_step {
 			earWaits = false;
@@ -525,10 +527,10 @@ inline hearOutside() {
 	fi
 }
 
-/* authorize gives client k what is due before its safe time, and authorizes it up to there. */
+/* authorize gives client k what is due before its safe time, or before x if that is less, and authorizes it up to there. */
 inline authorize() {
 	d_step {
-		x = E[k]; HEAD(queue[k], y);
+		x = MIN(x, E[k]); HEAD(queue[k], y);
 		do
 		:: y < x ->
 			queue[k]?a,b,c; window[k]!a; HEAD(queue[k], y);
@@ -679,9 +681,21 @@ active proctype world() {
 	:: atomic { nempty(out) || nempty(outEar) -> hearGateway(); TIDY }
 	:: atomic { nempty(into) && FEW -> hearOutside(); TIDY }
 	:: atomic { dirty && FEW -> settleIn(); TIDY }
-	:: atomic { ANY(CAN_GRANT) -> PICK(CAN_GRANT, k); authorize(); TIDY }
-	:: atomic { may[EAR] && STARTED_OUT && len(into) < 4 -> k = EAR; authorize(); TIDY }
-	:: atomic { may[P] && STARTED_OUT && len(into) < 4 -> k = P; authorize(); TIDY }
+	:: atomic {
+		ANY(CAN_GRANT) -> PICK(CAN_GRANT, k);
+#ifdef NO_CREDIT
+		x = END;
+#else
+		d_step { need(); x = (k == SENDER && !(waiting[k] && z >= END) -> mGranted : END) };
+#endif
+		authorize(); TIDY
+	}
+	:: atomic { may[EAR] && STARTED_OUT && len(into) < 4 -> k = EAR; x = END; authorize(); TIDY }
+	:: atomic {
+		may[P] && STARTED_OUT && len(into) < 4 -> k = P;
+		if :: x = want[P] + 1 :: x = NEXT_TIME(want[P], 1) :: x = END fi;
+		authorize(); TIDY
+	}
 	:: atomic { /* something arrives at a client */
 		ANY(GIVEN) -> PICK(GIVEN, i);
 		if

@@ -22,6 +22,7 @@ type spec struct {
 	leave      metasim.Time // 0: at the end
 	epsilon    bool
 	sends      int
+	floods     bool // it acts in steps, and sends a kilobyte in each
 	phold      bool // it answers each message, with the same hops
 }
 
@@ -32,6 +33,8 @@ type network struct {
 	specs []spec
 	links metasim.Delays
 	paths []string // of the runs of the nested network, the outer ones first
+
+	memory int // of each run; 0: some
 }
 
 func drawNetwork(seed uint64) *network {
@@ -133,6 +136,7 @@ type actor struct {
 	started    bool
 	waiting    bool
 	done       bool
+	held       bool // it may do nothing, nor be given anything
 	now        metasim.Instant
 	authorized metasim.Instant
 	timers     []timer
@@ -225,6 +229,10 @@ func (a *actor) at(now metasim.Instant) {
 			a.handle()
 		}
 		a.timers = []timer{{metasim.At(now.Time + a.period), 2}}
+		if a.floods {
+			a.send(2)
+			return
+		}
 		for range a.state % 3 {
 			a.send(2)
 		}
@@ -271,6 +279,9 @@ func (a *actor) send(hops byte) {
 	a.left--
 	channel := a.pubs[a.state%uint64(len(a.pubs))]
 	payload := binary.LittleEndian.AppendUint64([]byte{hops}, a.state)
+	if a.floods {
+		payload = append(payload, make([]byte, 1000)...)
+	}
 	a.transcript = append(a.transcript, fmt.Sprintf("%v: sends on %s", a.now, channel))
 	a.out = append(a.out, &metasim.Send{Client: a.id, Channel: channel, Sent: a.now, Payload: payload})
 }

@@ -12,7 +12,7 @@ import (
 
 // phold is a network of n clients, half of them inside. Each holds a message for a while and sends it on to any of them.
 func phold(n int, delay metasim.Time) *network {
-	w := &network{seed: 1, until: 2000, links: alike(delay), paths: []string{"", "cell"}}
+	w := &network{seed: 1, until: 2000, links: alike(delay), paths: []string{"", "cell"}, memory: metasim.DefaultMemory}
 	var channels []string
 	for i := range n {
 		channels = append(channels, fmt.Sprint("C", i))

@@ -7,9 +7,13 @@
 //	outer run                  gateway                      nested run
 //	cell     hears ----------- Deliver, Authorize --------> outside clients: Send, Promise, Leave
 //	cell/a   proxy <---------- Send, reports, Leave ------- client cell/a, and Dispatcher.EarliestSend
+//	cell/a   proxy ----------- Authorize -----------------> client cell/a: Credit
 //
 // In the outer run the client that hears and the proxies are a group (metasim.Config.Groups). In the nested run the proxies of outer
 // clients are outside (metasim.Config.Outside).
+//
+// Neither run is far ahead of the other. A client inside goes no further than the outer run authorizes its proxy, which is as far as the
+// memory of that run allows. And while much is held inside, the gateway takes from outside only what is needed.
 //
 // # The caller's duties
 //
@@ -54,7 +58,9 @@ type Config struct {
 type Inner interface {
 	EarliestSend(metasim.ClientID) (whatever, alone metasim.Instant)
 	Foreseen() []metasim.ClientID
+	Waits(metasim.ClientID) (need metasim.Instant, waits bool)
 	OutsideNeed() metasim.Instant
+	Crowded() (slowest metasim.Instant, much bool)
 }
 
 // Events are what is to be stepped in each run, in order.
@@ -75,8 +81,10 @@ type Gateway struct {
 type ear struct {
 	id      metasim.ClientID
 	granted metasim.Instant
+	told    metasim.Instant // up to where it has said that it was authorized: what it promises
 	want    metasim.Instant // what it waits for
 	waits   bool
+	any     bool // any message ends its wait
 	polled  bool
 	given   uint64          // the last delivery, which the inner dispatcher has been told of
 	acked   uint64          // the last one that was acknowledged
@@ -93,19 +101,22 @@ type remote struct {
 
 // A member is a client of the nested run, as the outer run has it.
 type member struct {
-	outer     metasim.ClientID
-	channels  []string
-	reaction  metasim.Time
-	held      []*metasim.Send // sends that the outer run has not authorized yet
-	granted   metasim.Instant
-	clock     metasim.Instant // of its last send there
-	whatever  metasim.Instant // what the inner dispatcher says of it
-	alone     metasim.Instant
-	floor     metasim.Instant // what the outer dispatcher was told
-	next      metasim.Instant
-	polled    bool
-	departing bool
-	left      bool
+	inner    metasim.ClientID
+	outer    metasim.ClientID
+	channels []string
+	reaction metasim.Time
+	granted  metasim.Instant // by the outer run: its credit inside
+	clock    metasim.Instant // of its last send there
+	whatever metasim.Instant // what the inner dispatcher says of it
+	alone    metasim.Instant
+	floor    metasim.Instant // what the outer dispatcher was told
+	next     metasim.Instant
+	polled   bool
+	need     metasim.Instant // what it waits for inside, where it waits
+	waits    bool
+	want     metasim.Instant // what it waits for in the outer run, where it asks
+	asks     bool
+	left     bool
 }
 
 // New returns a gateway, or what is wrong with the names.
@@ -134,7 +145,7 @@ func New(c Config) (*Gateway, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := &member{outer: outer, channels: p.Channels, reaction: p.Reaction}
+		m := &member{inner: inner, outer: outer, channels: p.Channels, reaction: p.Reaction}
 		g.members[inner] = m
 		g.sending = append(g.sending, m)
 	}
@@ -155,9 +166,12 @@ func New(c Config) (*Gateway, error) {
 }
 
 // InnerBegan ends the initialization of the outside clients in the nested run: they may send at the start, and nobody waits there for the
-// outer run to begin.
+// outer run to begin, but those that are heard there.
 func (g *Gateway) InnerBegan() Events {
 	g.out = Events{}
+	for _, m := range g.sending {
+		g.out.Inner = append(g.out.Inner, &metasim.Credit{Client: m.inner})
+	}
 	for _, r := range g.remotes {
 		g.out.Inner = append(g.out.Inner, &metasim.PollWait{Client: r.inner})
 	}
@@ -173,11 +187,12 @@ func (g *Gateway) InnerStepped(ev metasim.Event) Events {
 		if m == nil || !slices.Contains(m.channels, ev.Channel) {
 			break
 		}
-		m.held = append(m.held, &metasim.Send{Client: m.outer, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload})
-		g.release(m)
+		m.clock = ev.Sent
+		m.floor = metasim.Later(m.floor, m.clock)
+		g.out.Outer = append(g.out.Outer, &metasim.Send{Client: m.outer, Channel: ev.Channel, Sent: ev.Sent, Payload: ev.Payload})
 	case *metasim.Leave:
 		if m := g.members[ev.Client]; m != nil {
-			m.departing, m.whatever, m.alone = true, metasim.Infinity, metasim.Infinity
+			g.leave(m)
 		}
 	}
 	return g.out
@@ -195,11 +210,11 @@ func (g *Gateway) InnerSettled(inner Inner) Events {
 	for _, id := range changed {
 		if m := g.members[id]; m != nil && !m.left {
 			m.whatever, m.alone = inner.EarliestSend(id)
-			g.release(m)
+			m.need, m.waits = inner.Waits(id)
 			g.report(m)
 		}
 	}
-	g.listen(inner.OutsideNeed())
+	g.listen(inner)
 	return g.out
 }
 
@@ -207,9 +222,7 @@ func (g *Gateway) InnerSettled(inner Inner) Events {
 func (g *Gateway) InnerFinished() Events {
 	g.out = Events{}
 	for _, m := range g.sending {
-		m.departing = true
-		g.release(m)
-		g.report(m)
+		g.leave(m)
 	}
 	g.ear.left = true
 	g.out.Outer = append(g.out.Outer, &metasim.Leave{Client: g.ear.id, Now: g.ear.due, Acked: g.ear.given})
@@ -237,8 +250,11 @@ func (g *Gateway) OuterSaid(e metasim.Effect) Events {
 		}
 		for _, m := range g.sending {
 			if m.outer == e.To {
-				m.granted = metasim.Later(m.granted, e.Until)
-				g.release(m)
+				m.asks = false
+				if m.granted.Before(e.Until) {
+					m.granted = e.Until
+					g.out.Inner = append(g.out.Inner, &metasim.Credit{Client: m.inner, Until: e.Until})
+				}
 				g.report(m)
 			}
 		}
@@ -276,59 +292,66 @@ func oneStepBefore(i metasim.Instant) metasim.Instant {
 	return metasim.Instant{Time: i.Time - 1, Step: math.MaxUint32}
 }
 
-// release sends what the outer run has authorized.
-func (g *Gateway) release(m *member) {
-	for len(m.held) > 0 && (m.held[0].Sent.Before(m.granted) || m.held[0].Sent == metasim.Start) {
-		m.clock = m.held[0].Sent
-		m.floor = metasim.Later(m.floor, m.clock)
-		g.out.Outer = append(g.out.Outer, m.held[0])
-		m.held = m.held[1:]
-	}
-	if m.departing && !m.left && len(m.held) == 0 {
+// leave ends the part of a member in the outer run.
+func (g *Gateway) leave(m *member) {
+	if !m.left {
 		m.left = true
 		g.out.Outer = append(g.out.Outer, &metasim.Leave{Client: m.outer, Now: m.clock})
 	}
 }
 
-// report promises in the outer run what the inner dispatcher has said of a member. What waits to be sent there is still to be sent.
+// report promises in the outer run what the inner dispatcher has said of a member. A member that has no more credit waits in the outer run, too:
+// for the earlier of what it is to do, and of what it may send if nobody outside sends again, as to wait is a promise.
 func (g *Gateway) report(m *member) {
 	if m.left {
 		return
 	}
 	floor, next := m.whatever, m.alone
-	if len(m.held) > 0 {
-		floor, next = metasim.Earlier(floor, m.held[0].Sent), metasim.Earlier(next, m.held[0].Sent)
+	want := metasim.Earlier(m.need, next)
+	asks := m.waits && m.need.Before(g.end) && !want.Before(m.granted)
+	if !m.polled && !asks { // its initialization ends
+		want, asks = next, true
 	}
-	if m.polled && next == m.next && !g.ear.granted.React(m.reaction).Before(floor) {
+	if m.polled && next == m.next && (!asks || m.asks && want == m.want) && !g.ear.granted.React(m.reaction).Before(floor) {
 		return // the outer dispatcher knows as much
 	}
 	m.floor, m.next = metasim.Later(m.floor, floor), next
+	m.polled, m.asks, m.want = true, asks, want
 	r := metasim.Report{Now: m.clock, NoSendBefore: m.floor, NextEvent: m.next}
-	if m.polled {
+	if asks {
+		g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: m.outer, Report: r, Want: want, Messages: true})
+	} else {
 		g.out.Outer = append(g.out.Outer, &metasim.Advance{Client: m.outer, Report: r})
-		return
 	}
-	m.polled = true
-	g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: m.outer, Report: r, Want: m.next, Messages: true})
 }
 
-// listen acknowledges what came from outside, and asks for more where a client of the nested run waits for the outside.
-func (g *Gateway) listen(need metasim.Instant) {
+// listen acknowledges what came from outside, and asks for more: for any message, and where a client of the nested run waits for the outside.
+// While much is held inside it asks for no message before one is needed: by a client that waits for the outside, or by the slowest.
+func (g *Gateway) listen(inner Inner) {
 	e := &g.ear
 	if e.left {
 		return
 	}
+	need := inner.OutsideNeed()
+	slowest, much := inner.Crowded()
+	much = much && e.polled
+	if much && !slowest.Before(e.granted) {
+		need = metasim.Earlier(need, slowest)
+	}
+	holds := much && need == metasim.Infinity
 	need = metasim.Later(need, e.granted)
 	acked := e.acked == e.given
-	r := metasim.Report{Now: e.due, NoSendBefore: e.due, NextEvent: metasim.Infinity, Acked: e.given}
-	e.acked = e.given
+	r := metasim.Report{Now: e.due, NoSendBefore: e.granted, NextEvent: metasim.Infinity, Acked: e.given}
+	told := e.told == e.granted
+	e.acked, e.told = e.given, e.granted
 	switch {
-	case e.polled && e.granted == g.end: // nothing more will come
-		if !acked {
+	case holds || e.polled && e.granted == g.end: // nothing more is to come, or will
+		if !acked || !told || holds && e.waits {
+			e.waits = false
 			g.out.Outer = append(g.out.Outer, &metasim.Advance{Client: e.id, Report: r})
 		}
-	case !acked || !e.waits || need.Before(e.want):
-		e.polled, e.waits, e.want = true, true, need
-		g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: e.id, Report: r, Want: need, Messages: true})
+	case !acked || !e.waits || need.Before(e.want) || e.any == much:
+		e.polled, e.waits, e.want, e.any = true, true, need, !much
+		g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: e.id, Report: r, Want: need, Messages: !much})
 	}
 }

@@ -28,7 +28,7 @@ func flat(n *network) (map[string][]string, int, error) {
 	if err := s.step(&metasim.Begin{}); err != nil {
 		return nil, 0, err
 	}
-	for range 100_000 {
+	for range 1_000_000 {
 		if s.finished {
 			return transcripts(s), s.authorized, nil
 		}

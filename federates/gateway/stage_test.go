@@ -105,6 +105,9 @@ func (s *stage) settle() error {
 // can returns what may happen next.
 func (s *stage) can() (can []func() error) {
 	for _, a := range s.order {
+		if a.held {
+			continue
+		}
 		if !a.idle() {
 			can = append(can, func() error { a.act(s.r); return nil })
 		}

@@ -70,7 +70,7 @@ func newTree(n *network, order uint64) (*tree, error) {
 		p.cells = append(p.cells, c)
 	}
 	for _, c := range slices.Backward(p.cells) { // what is nested begins first
-		if err := p.build(c); err != nil {
+		if err := p.build(c, order); err != nil {
 			return nil, err
 		}
 	}
@@ -84,8 +84,12 @@ func newTree(n *network, order uint64) (*tree, error) {
 }
 
 // build makes the dispatcher of a cell.
-func (p *tree) build(c *cell) (err error) {
-	config := metasim.Config{Delays: p.links, Until: p.until}
+func (p *tree) build(c *cell, order uint64) (err error) {
+	memory := p.memory
+	if memory == 0 {
+		memory = []int{0, 1, 1000, metasim.DefaultMemory}[(order+p.seed+uint64(len(c.path)))%4] // no client may notice
+	}
+	config := metasim.Config{Delays: p.links, Until: p.until, Memory: memory}
 	for _, s := range p.specs {
 		if s.cell == c.path {
 			config.Clients = append(config.Clients, s.name)

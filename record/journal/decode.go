@@ -51,7 +51,7 @@ func (d *decoder) record(body []byte, e *Entry) error {
 			}
 		case f.num == recordEffects:
 			e.Effects = append(e.Effects, d.effect(f.bytes()))
-		case joinField <= f.num && f.num <= permitField:
+		case joinField <= f.num && f.num <= creditField:
 			if kind != step || e.Event != nil {
 				return fmt.Errorf("a record of kind %d has an event, but must not have it", kind)
 			}

@@ -18,7 +18,7 @@ import (
 func events() []metasim.Event {
 	return []metasim.Event{
 		&metasim.Join{}, &metasim.Begin{}, &metasim.Send{}, &metasim.Promise{}, &metasim.Advance{}, &metasim.PollWait{},
-		&metasim.Leave{}, &metasim.Permit{},
+		&metasim.Leave{}, &metasim.Permit{}, &metasim.Credit{},
 	}
 }
 

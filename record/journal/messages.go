@@ -16,6 +16,7 @@ const (
 
 	joinField, beginField, sendField, promiseField       = 3, 4, 5, 6
 	advanceField, pollWaitField, leaveField, permitField = 7, 8, 9, 10
+	creditField                                          = 11
 
 	queueField, loseField, deliverField, authorizeField = 1, 2, 3, 4
 	evictField, reachedField, finishField               = 5, 6, 7
@@ -46,6 +47,8 @@ func eventRow(ev metasim.Event, room []any) (num protowire.Number, name string, 
 		return leaveField, "a Leave", append(room, &ev.Client, &ev.Now, &ev.Acked, &ev.Result, &ev.Cut)
 	case *metasim.Permit:
 		return permitField, "a Permit", append(room, &ev.Until)
+	case *metasim.Credit:
+		return creditField, "a Credit", append(room, &ev.Client, &ev.Until)
 	}
 	return 0, "", nil
 }
@@ -60,6 +63,7 @@ var newEvent = [...]func() metasim.Event{
 	pollWaitField: func() metasim.Event { return new(metasim.PollWait) },
 	leaveField:    func() metasim.Event { return new(metasim.Leave) },
 	permitField:   func() metasim.Event { return new(metasim.Permit) },
+	creditField:   func() metasim.Event { return new(metasim.Credit) },
 }
 
 // effectRow returns the row of an effect, and its field number in an Effect: 0 for a type that is no effect of metasim. A payload is in

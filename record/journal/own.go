@@ -88,7 +88,7 @@ func (o *Own) record(body []byte, e *Entry) error {
 		switch {
 		case num == recordEffects:
 			o.effect(value, e)
-		case num == beginField || num == permitField:
+		case num == beginField || num == permitField || num == creditField:
 		case num == sendField && clientOf(value) != o.id:
 			o.send = value
 			if len(body) >= splitAt-frameSize {

@@ -85,6 +85,9 @@ func (r *Reader) Next() (Entry, error) {
 		return e, nil
 	}
 	id, of := metasim.ClientOf(e.Event) // client 0 is not written
+	if credit, is := e.Event.(*metasim.Credit); is {
+		id, of = credit.Client, true
+	}
 	if r.dec.after > uint64(len(r.run.names)) || of && int(id) >= len(r.run.names) {
 		r.err = ErrForeign
 		return Entry{}, r.err

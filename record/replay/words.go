@@ -47,6 +47,8 @@ func (w words) event(ev metasim.Event) string {
 		return fmt.Sprintf("%s leaves at %v", w.name(ev.Client), ev.Now)
 	case *metasim.Permit:
 		return fmt.Sprintf("the run may go on to %v", ev.Until)
+	case *metasim.Credit:
+		return fmt.Sprintf("the run around %s may take what it sends until %v", w.name(ev.Client), ev.Until)
 	}
 	return fmt.Sprintf("a %T", ev)
 }

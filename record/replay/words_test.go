@@ -21,7 +21,7 @@ func TestWords(t *testing.T) {
 	events := []metasim.Event{
 		nil, &metasim.Join{}, &metasim.Begin{}, &metasim.Send{Channel: "X", Sent: at}, &metasim.Promise{NoSendBefore: at},
 		&metasim.Advance{Report: report}, &metasim.PollWait{Report: report, Want: at}, &metasim.Leave{Now: at}, &metasim.Leave{Cut: true},
-		&metasim.Permit{Until: at},
+		&metasim.Permit{Until: at}, &metasim.Credit{Until: at},
 	}
 	effects := []metasim.Effect{
 		&metasim.Queue{Message: m}, &metasim.Lose{Message: m}, &metasim.Deliver{To: 7, Number: 2, Message: m}, &metasim.Authorize{Until: at},

@@ -93,6 +93,7 @@ type Record struct {
 	//	*Record_PollWait
 	//	*Record_Leave
 	//	*Record_Permit
+	//	*Record_Credit
 	Event         isRecord_Event `protobuf_oneof:"event"`
 	Effects       []*Effect      `protobuf:"bytes,15,rep,name=effects,proto3" json:"effects,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -222,6 +223,15 @@ func (x *Record) GetPermit() *Permit {
 	return nil
 }
 
+func (x *Record) GetCredit() *Credit {
+	if x != nil {
+		if x, ok := x.Event.(*Record_Credit); ok {
+			return x.Credit
+		}
+	}
+	return nil
+}
+
 func (x *Record) GetEffects() []*Effect {
 	if x != nil {
 		return x.Effects
@@ -265,6 +275,10 @@ type Record_Permit struct {
 	Permit *Permit `protobuf:"bytes,10,opt,name=permit,proto3,oneof"`
 }
 
+type Record_Credit struct {
+	Credit *Credit `protobuf:"bytes,11,opt,name=credit,proto3,oneof"`
+}
+
 func (*Record_Join) isRecord_Event() {}
 
 func (*Record_Begin) isRecord_Event() {}
@@ -280,6 +294,8 @@ func (*Record_PollWait) isRecord_Event() {}
 func (*Record_Leave) isRecord_Event() {}
 
 func (*Record_Permit) isRecord_Event() {}
+
+func (*Record_Credit) isRecord_Event() {}
 
 type Instant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -894,6 +910,58 @@ func (x *Permit) GetUntil() *Instant {
 	return nil
 }
 
+type Credit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Client        uint32                 `protobuf:"varint,1,opt,name=client,proto3" json:"client,omitempty"`
+	Until         *Instant               `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Credit) Reset() {
+	*x = Credit{}
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Credit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Credit) ProtoMessage() {}
+
+func (x *Credit) ProtoReflect() protoreflect.Message {
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Credit.ProtoReflect.Descriptor instead.
+func (*Credit) Descriptor() ([]byte, []int) {
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Credit) GetClient() uint32 {
+	if x != nil {
+		return x.Client
+	}
+	return 0
+}
+
+func (x *Credit) GetUntil() *Instant {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 type Effect struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Effect:
@@ -912,7 +980,7 @@ type Effect struct {
 
 func (x *Effect) Reset() {
 	*x = Effect{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[10]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -924,7 +992,7 @@ func (x *Effect) String() string {
 func (*Effect) ProtoMessage() {}
 
 func (x *Effect) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[10]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -937,7 +1005,7 @@ func (x *Effect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Effect.ProtoReflect.Descriptor instead.
 func (*Effect) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{10}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Effect) GetEffect() isEffect_Effect {
@@ -1069,7 +1137,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[11]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1149,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[11]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1162,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{11}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Queue) GetTo() uint32 {
@@ -1136,7 +1204,7 @@ type Lose struct {
 
 func (x *Lose) Reset() {
 	*x = Lose{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[12]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1216,7 @@ func (x *Lose) String() string {
 func (*Lose) ProtoMessage() {}
 
 func (x *Lose) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[12]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1229,7 @@ func (x *Lose) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lose.ProtoReflect.Descriptor instead.
 func (*Lose) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{12}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Lose) GetTo() uint32 {
@@ -1198,7 +1266,7 @@ type Deliver struct {
 
 func (x *Deliver) Reset() {
 	*x = Deliver{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[13]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1278,7 @@ func (x *Deliver) String() string {
 func (*Deliver) ProtoMessage() {}
 
 func (x *Deliver) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[13]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1291,7 @@ func (x *Deliver) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deliver.ProtoReflect.Descriptor instead.
 func (*Deliver) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{13}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Deliver) GetTo() uint32 {
@@ -1271,7 +1339,7 @@ type Authorize struct {
 
 func (x *Authorize) Reset() {
 	*x = Authorize{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[14]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1351,7 @@ func (x *Authorize) String() string {
 func (*Authorize) ProtoMessage() {}
 
 func (x *Authorize) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[14]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1364,7 @@ func (x *Authorize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Authorize.ProtoReflect.Descriptor instead.
 func (*Authorize) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{14}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Authorize) GetTo() uint32 {
@@ -1323,7 +1391,7 @@ type Evict struct {
 
 func (x *Evict) Reset() {
 	*x = Evict{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[15]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1403,7 @@ func (x *Evict) String() string {
 func (*Evict) ProtoMessage() {}
 
 func (x *Evict) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[15]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1416,7 @@ func (x *Evict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evict.ProtoReflect.Descriptor instead.
 func (*Evict) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{15}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Evict) GetClient() uint32 {
@@ -1375,7 +1443,7 @@ type Reached struct {
 
 func (x *Reached) Reset() {
 	*x = Reached{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[16]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1455,7 @@ func (x *Reached) String() string {
 func (*Reached) ProtoMessage() {}
 
 func (x *Reached) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[16]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1468,7 @@ func (x *Reached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reached.ProtoReflect.Descriptor instead.
 func (*Reached) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{16}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Reached) GetUntil() *Instant {
@@ -1426,7 +1494,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[17]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1506,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[17]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1519,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{17}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Finish) GetError() *Error {
@@ -1472,7 +1540,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[18]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1552,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[18]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1565,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{18}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Error) GetText() []byte {
@@ -1534,7 +1602,7 @@ type Violation struct {
 
 func (x *Violation) Reset() {
 	*x = Violation{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[19]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1614,7 @@ func (x *Violation) String() string {
 func (*Violation) ProtoMessage() {}
 
 func (x *Violation) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[19]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1627,7 @@ func (x *Violation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Violation.ProtoReflect.Descriptor instead.
 func (*Violation) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{19}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Violation) GetRule() uint32 {
@@ -1608,7 +1676,7 @@ type StepsError struct {
 
 func (x *StepsError) Reset() {
 	*x = StepsError{}
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[20]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1688,7 @@ func (x *StepsError) String() string {
 func (*StepsError) ProtoMessage() {}
 
 func (x *StepsError) ProtoReflect() protoreflect.Message {
-	mi := &file_record_journal_journalpb_journal_proto_msgTypes[20]
+	mi := &file_record_journal_journalpb_journal_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1701,7 @@ func (x *StepsError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepsError.ProtoReflect.Descriptor instead.
 func (*StepsError) Descriptor() ([]byte, []int) {
-	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{20}
+	return file_record_journal_journalpb_journal_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StepsError) GetAt() *Instant {
@@ -1661,7 +1729,7 @@ var File_record_journal_journalpb_journal_proto protoreflect.FileDescriptor
 
 const file_record_journal_journalpb_journal_proto_rawDesc = "" +
 	"\n" +
-	"&record/journal/journalpb/journal.proto\x12\x12metasim.journal.v1\"\xb4\x04\n" +
+	"&record/journal/journalpb/journal.proto\x12\x12metasim.journal.v1\"\xea\x04\n" +
 	"\x06Record\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.metasim.journal.v1.KindR\x04kind\x12\x12\n" +
 	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12.\n" +
@@ -1674,6 +1742,7 @@ const file_record_journal_journalpb_journal_proto_rawDesc = "" +
 	"\x05leave\x18\t \x01(\v2\x19.metasim.journal.v1.LeaveH\x00R\x05leave\x124\n" +
 	"\x06permit\x18\n" +
 	" \x01(\v2\x1a.metasim.journal.v1.PermitH\x00R\x06permit\x124\n" +
+	"\x06credit\x18\v \x01(\v2\x1a.metasim.journal.v1.CreditH\x00R\x06credit\x124\n" +
 	"\aeffects\x18\x0f \x03(\v2\x1a.metasim.journal.v1.EffectR\aeffectsB\a\n" +
 	"\x05event\"1\n" +
 	"\aInstant\x12\x12\n" +
@@ -1723,7 +1792,10 @@ const file_record_journal_journalpb_journal_proto_rawDesc = "" +
 	"\x06result\x18\x04 \x01(\fR\x06result\x12\x10\n" +
 	"\x03cut\x18\x05 \x01(\bR\x03cut\";\n" +
 	"\x06Permit\x121\n" +
-	"\x05until\x18\x01 \x01(\v2\x1b.metasim.journal.v1.InstantR\x05until\"\x8f\x03\n" +
+	"\x05until\x18\x01 \x01(\v2\x1b.metasim.journal.v1.InstantR\x05until\"S\n" +
+	"\x06Credit\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\rR\x06client\x121\n" +
+	"\x05until\x18\x02 \x01(\v2\x1b.metasim.journal.v1.InstantR\x05until\"\x8f\x03\n" +
 	"\x06Effect\x121\n" +
 	"\x05queue\x18\x01 \x01(\v2\x19.metasim.journal.v1.QueueH\x00R\x05queue\x12.\n" +
 	"\x04lose\x18\x02 \x01(\v2\x18.metasim.journal.v1.LoseH\x00R\x04lose\x127\n" +
@@ -1793,7 +1865,7 @@ func file_record_journal_journalpb_journal_proto_rawDescGZIP() []byte {
 }
 
 var file_record_journal_journalpb_journal_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_record_journal_journalpb_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_record_journal_journalpb_journal_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_record_journal_journalpb_journal_proto_goTypes = []any{
 	(Kind)(0),          // 0: metasim.journal.v1.Kind
 	(*Record)(nil),     // 1: metasim.journal.v1.Record
@@ -1806,17 +1878,18 @@ var file_record_journal_journalpb_journal_proto_goTypes = []any{
 	(*PollWait)(nil),   // 8: metasim.journal.v1.PollWait
 	(*Leave)(nil),      // 9: metasim.journal.v1.Leave
 	(*Permit)(nil),     // 10: metasim.journal.v1.Permit
-	(*Effect)(nil),     // 11: metasim.journal.v1.Effect
-	(*Queue)(nil),      // 12: metasim.journal.v1.Queue
-	(*Lose)(nil),       // 13: metasim.journal.v1.Lose
-	(*Deliver)(nil),    // 14: metasim.journal.v1.Deliver
-	(*Authorize)(nil),  // 15: metasim.journal.v1.Authorize
-	(*Evict)(nil),      // 16: metasim.journal.v1.Evict
-	(*Reached)(nil),    // 17: metasim.journal.v1.Reached
-	(*Finish)(nil),     // 18: metasim.journal.v1.Finish
-	(*Error)(nil),      // 19: metasim.journal.v1.Error
-	(*Violation)(nil),  // 20: metasim.journal.v1.Violation
-	(*StepsError)(nil), // 21: metasim.journal.v1.StepsError
+	(*Credit)(nil),     // 11: metasim.journal.v1.Credit
+	(*Effect)(nil),     // 12: metasim.journal.v1.Effect
+	(*Queue)(nil),      // 13: metasim.journal.v1.Queue
+	(*Lose)(nil),       // 14: metasim.journal.v1.Lose
+	(*Deliver)(nil),    // 15: metasim.journal.v1.Deliver
+	(*Authorize)(nil),  // 16: metasim.journal.v1.Authorize
+	(*Evict)(nil),      // 17: metasim.journal.v1.Evict
+	(*Reached)(nil),    // 18: metasim.journal.v1.Reached
+	(*Finish)(nil),     // 19: metasim.journal.v1.Finish
+	(*Error)(nil),      // 20: metasim.journal.v1.Error
+	(*Violation)(nil),  // 21: metasim.journal.v1.Violation
+	(*StepsError)(nil), // 22: metasim.journal.v1.StepsError
 }
 var file_record_journal_journalpb_journal_proto_depIdxs = []int32{
 	0,  // 0: metasim.journal.v1.Record.kind:type_name -> metasim.journal.v1.Kind
@@ -1828,42 +1901,44 @@ var file_record_journal_journalpb_journal_proto_depIdxs = []int32{
 	8,  // 6: metasim.journal.v1.Record.poll_wait:type_name -> metasim.journal.v1.PollWait
 	9,  // 7: metasim.journal.v1.Record.leave:type_name -> metasim.journal.v1.Leave
 	10, // 8: metasim.journal.v1.Record.permit:type_name -> metasim.journal.v1.Permit
-	11, // 9: metasim.journal.v1.Record.effects:type_name -> metasim.journal.v1.Effect
-	2,  // 10: metasim.journal.v1.Send.sent:type_name -> metasim.journal.v1.Instant
-	2,  // 11: metasim.journal.v1.Promise.no_send_before:type_name -> metasim.journal.v1.Instant
-	2,  // 12: metasim.journal.v1.Advance.now:type_name -> metasim.journal.v1.Instant
-	2,  // 13: metasim.journal.v1.Advance.no_send_before:type_name -> metasim.journal.v1.Instant
-	2,  // 14: metasim.journal.v1.Advance.next_event:type_name -> metasim.journal.v1.Instant
-	2,  // 15: metasim.journal.v1.PollWait.now:type_name -> metasim.journal.v1.Instant
-	2,  // 16: metasim.journal.v1.PollWait.no_send_before:type_name -> metasim.journal.v1.Instant
-	2,  // 17: metasim.journal.v1.PollWait.next_event:type_name -> metasim.journal.v1.Instant
-	2,  // 18: metasim.journal.v1.PollWait.want:type_name -> metasim.journal.v1.Instant
-	2,  // 19: metasim.journal.v1.Leave.now:type_name -> metasim.journal.v1.Instant
-	2,  // 20: metasim.journal.v1.Permit.until:type_name -> metasim.journal.v1.Instant
-	12, // 21: metasim.journal.v1.Effect.queue:type_name -> metasim.journal.v1.Queue
-	13, // 22: metasim.journal.v1.Effect.lose:type_name -> metasim.journal.v1.Lose
-	14, // 23: metasim.journal.v1.Effect.deliver:type_name -> metasim.journal.v1.Deliver
-	15, // 24: metasim.journal.v1.Effect.authorize:type_name -> metasim.journal.v1.Authorize
-	16, // 25: metasim.journal.v1.Effect.evict:type_name -> metasim.journal.v1.Evict
-	17, // 26: metasim.journal.v1.Effect.reached:type_name -> metasim.journal.v1.Reached
-	18, // 27: metasim.journal.v1.Effect.finish:type_name -> metasim.journal.v1.Finish
-	2,  // 28: metasim.journal.v1.Queue.due:type_name -> metasim.journal.v1.Instant
-	2,  // 29: metasim.journal.v1.Deliver.due:type_name -> metasim.journal.v1.Instant
-	2,  // 30: metasim.journal.v1.Authorize.until:type_name -> metasim.journal.v1.Instant
-	20, // 31: metasim.journal.v1.Evict.violation:type_name -> metasim.journal.v1.Violation
-	2,  // 32: metasim.journal.v1.Reached.until:type_name -> metasim.journal.v1.Instant
-	2,  // 33: metasim.journal.v1.Reached.next:type_name -> metasim.journal.v1.Instant
-	19, // 34: metasim.journal.v1.Finish.error:type_name -> metasim.journal.v1.Error
-	20, // 35: metasim.journal.v1.Error.violation:type_name -> metasim.journal.v1.Violation
-	21, // 36: metasim.journal.v1.Error.steps:type_name -> metasim.journal.v1.StepsError
-	2,  // 37: metasim.journal.v1.Violation.at:type_name -> metasim.journal.v1.Instant
-	2,  // 38: metasim.journal.v1.Violation.bound:type_name -> metasim.journal.v1.Instant
-	2,  // 39: metasim.journal.v1.StepsError.at:type_name -> metasim.journal.v1.Instant
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	11, // 9: metasim.journal.v1.Record.credit:type_name -> metasim.journal.v1.Credit
+	12, // 10: metasim.journal.v1.Record.effects:type_name -> metasim.journal.v1.Effect
+	2,  // 11: metasim.journal.v1.Send.sent:type_name -> metasim.journal.v1.Instant
+	2,  // 12: metasim.journal.v1.Promise.no_send_before:type_name -> metasim.journal.v1.Instant
+	2,  // 13: metasim.journal.v1.Advance.now:type_name -> metasim.journal.v1.Instant
+	2,  // 14: metasim.journal.v1.Advance.no_send_before:type_name -> metasim.journal.v1.Instant
+	2,  // 15: metasim.journal.v1.Advance.next_event:type_name -> metasim.journal.v1.Instant
+	2,  // 16: metasim.journal.v1.PollWait.now:type_name -> metasim.journal.v1.Instant
+	2,  // 17: metasim.journal.v1.PollWait.no_send_before:type_name -> metasim.journal.v1.Instant
+	2,  // 18: metasim.journal.v1.PollWait.next_event:type_name -> metasim.journal.v1.Instant
+	2,  // 19: metasim.journal.v1.PollWait.want:type_name -> metasim.journal.v1.Instant
+	2,  // 20: metasim.journal.v1.Leave.now:type_name -> metasim.journal.v1.Instant
+	2,  // 21: metasim.journal.v1.Permit.until:type_name -> metasim.journal.v1.Instant
+	2,  // 22: metasim.journal.v1.Credit.until:type_name -> metasim.journal.v1.Instant
+	13, // 23: metasim.journal.v1.Effect.queue:type_name -> metasim.journal.v1.Queue
+	14, // 24: metasim.journal.v1.Effect.lose:type_name -> metasim.journal.v1.Lose
+	15, // 25: metasim.journal.v1.Effect.deliver:type_name -> metasim.journal.v1.Deliver
+	16, // 26: metasim.journal.v1.Effect.authorize:type_name -> metasim.journal.v1.Authorize
+	17, // 27: metasim.journal.v1.Effect.evict:type_name -> metasim.journal.v1.Evict
+	18, // 28: metasim.journal.v1.Effect.reached:type_name -> metasim.journal.v1.Reached
+	19, // 29: metasim.journal.v1.Effect.finish:type_name -> metasim.journal.v1.Finish
+	2,  // 30: metasim.journal.v1.Queue.due:type_name -> metasim.journal.v1.Instant
+	2,  // 31: metasim.journal.v1.Deliver.due:type_name -> metasim.journal.v1.Instant
+	2,  // 32: metasim.journal.v1.Authorize.until:type_name -> metasim.journal.v1.Instant
+	21, // 33: metasim.journal.v1.Evict.violation:type_name -> metasim.journal.v1.Violation
+	2,  // 34: metasim.journal.v1.Reached.until:type_name -> metasim.journal.v1.Instant
+	2,  // 35: metasim.journal.v1.Reached.next:type_name -> metasim.journal.v1.Instant
+	20, // 36: metasim.journal.v1.Finish.error:type_name -> metasim.journal.v1.Error
+	21, // 37: metasim.journal.v1.Error.violation:type_name -> metasim.journal.v1.Violation
+	22, // 38: metasim.journal.v1.Error.steps:type_name -> metasim.journal.v1.StepsError
+	2,  // 39: metasim.journal.v1.Violation.at:type_name -> metasim.journal.v1.Instant
+	2,  // 40: metasim.journal.v1.Violation.bound:type_name -> metasim.journal.v1.Instant
+	2,  // 41: metasim.journal.v1.StepsError.at:type_name -> metasim.journal.v1.Instant
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_record_journal_journalpb_journal_proto_init() }
@@ -1880,8 +1955,9 @@ func file_record_journal_journalpb_journal_proto_init() {
 		(*Record_PollWait)(nil),
 		(*Record_Leave)(nil),
 		(*Record_Permit)(nil),
+		(*Record_Credit)(nil),
 	}
-	file_record_journal_journalpb_journal_proto_msgTypes[10].OneofWrappers = []any{
+	file_record_journal_journalpb_journal_proto_msgTypes[11].OneofWrappers = []any{
 		(*Effect_Queue)(nil),
 		(*Effect_Lose)(nil),
 		(*Effect_Deliver)(nil),
@@ -1896,7 +1972,7 @@ func file_record_journal_journalpb_journal_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_journal_journalpb_journal_proto_rawDesc), len(file_record_journal_journalpb_journal_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
