@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -53,13 +54,21 @@ type cell struct {
 	gate      *gateway.Gateway // nil until all clients of all runs have joined
 	reactions []metasim.Time   // of its clients to the outside; nil until it has begun
 	done      bool             // the nested run is finished
+	saying    []metasim.Event  // for the outer run, in this round
 
 	mu      sync.Mutex
 	changed sync.Cond
 	heard   []any // of the outer run: effects for the gateway, and how far the run may go
 	toOuter []metasim.Event
+	passed  passed
 	begun   int  // clients in the outer run that may speak
 	over    bool // the outer run is over
+}
+
+// passed is what was passed on last: its memory is used again.
+type passed struct {
+	heard []any
+	said  []metasim.Event
 }
 
 // newCell makes the run that is nested under a name. Its clients are those of the scenario that are inside of that.
@@ -127,15 +136,35 @@ func (c *cell) hear(e ...any) {
 	c.changed.Signal()
 }
 
-// say has the outer run told of what the gateway has returned. The nested run has its turn.
+// say has the outer run told, after this round of the nested run, of what the gateway has returned. The nested run has its turn.
 func (c *cell) say(ev gateway.Events) {
-	if len(ev.Outer) == 0 {
-		return
+	c.saying = append(c.saying, ev.Outer...)
+}
+
+// handOver gives what was said in a round to the goroutine that passes it on.
+func (c *cell) handOver() {
+	if len(c.saying) > 0 {
+		c.sayOutside(c.saying)
+		c.saying = emptied(c.saying)
 	}
+}
+
+// sayOutside has events passed on to the outer run.
+func (c *cell) sayOutside(events []metasim.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.toOuter = append(c.toOuter, ev.Outer...)
+	c.toOuter = append(c.toOuter, events...)
 	c.changed.Signal()
+}
+
+// emptied is a slice whose memory is used again, unless a burst has made it large. What it had is not kept.
+func emptied[T any](s []T) []T {
+	const keep = 1 << 12
+	if cap(s) > keep {
+		return nil
+	}
+	clear(s)
+	return s[:0]
 }
 
 // An innerWatch is an observer of the nested run.
@@ -161,6 +190,7 @@ func (c innerWatch) Observe(_ int64, ev metasim.Event, effects []metasim.Effect)
 		if f, ok := e.(*metasim.Finish); ok && f.Err == nil && !c.done {
 			c.done = true
 			c.cell.say(c.gate.InnerFinished())
+			c.handOver()
 		}
 	}
 	return nil
@@ -175,6 +205,7 @@ func (c *cell) settled(d *metasim.Dispatcher) {
 		c.reactions = d.OutsideReaction()
 	}
 	c.say(c.gate.InnerSettled(d))
+	c.handOver()
 }
 
 // pass carries the gateway out: it joins both runs, and then passes on what each has for the other.
@@ -190,6 +221,7 @@ func (c *cell) pass(ctx context.Context) {
 		return
 	}
 	for {
+		runtime.Gosched() // clients that can go on do so first: what they say is passed on together
 		heard, said, over := c.next()
 		if over {
 			return
@@ -226,6 +258,7 @@ func (c *cell) take(inner *server.Gate, heard []any) {
 		}
 		if !inner.Round(pass) { // the nested run is over, and what its clients have sent may still wait for the outer one
 			pass(func(wire.Packet) {})
+			c.handOver()
 		}
 	}
 }
@@ -237,9 +270,9 @@ func (c *cell) next() (heard []any, said []metasim.Event, over bool) {
 	for len(c.heard) == 0 && (len(c.toOuter) == 0 || c.begun == 0) && !c.over {
 		c.changed.Wait()
 	}
-	heard, c.heard = c.heard, nil
+	heard, c.heard, c.passed.heard = c.heard, emptied(c.passed.heard), c.heard
 	if c.begun > 0 {
-		said, c.toOuter = c.toOuter, nil
+		said, c.toOuter, c.passed.said = c.toOuter, emptied(c.passed.said), c.toOuter
 	}
 	return heard, said, c.over
 }
@@ -293,11 +326,11 @@ func (c *cell) join(inner *server.Gate) error {
 		c.say(ev)
 		carry(inner, say, ev.Inner)
 	})
-	var silence gateway.Events
+	var silence []metasim.Event
 	for _, p := range slices.DeleteFunc(slices.Clone(inside), sending) {
-		silence.Outer = append(silence.Outer, &metasim.Leave{Client: number(c.around.names(), p.Name)})
+		silence = append(silence, &metasim.Leave{Client: number(c.around.names(), p.Name)})
 	}
-	c.say(silence)
+	c.sayOutside(silence)
 	var reactions []metasim.Time
 	inner.Round(func(func(wire.Packet)) { reactions = c.reactions })
 	c.around.round(func(say func(wire.Packet)) {
@@ -346,50 +379,4 @@ func carry(inner *server.Gate, say func(wire.Packet), events []metasim.Event) {
 		}
 	}
 	tell(say, events)
-}
-
-// proxies returns the proxies of some clients, with the channels that any of others subscribes to.
-func (n *nest) proxies(names, others []string) (all []gateway.Proxy, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	patterns := map[string]metasim.Pattern{}
-	for _, name := range others {
-		d := n.declared[name]
-		if d == nil {
-			continue // a gateway itself
-		}
-		for _, s := range d.Subscriptions {
-			if _, known := patterns[s]; known {
-				continue
-			}
-			if patterns[s], err = metasim.CompilePattern(s); err != nil {
-				return nil, err
-			}
-		}
-	}
-	heard := map[string]bool{}
-	hears := func(channel string) bool {
-		is, known := heard[channel]
-		if known {
-			return is
-		}
-		_, is = patterns[channel]
-		for _, p := range patterns { // any of them: the order is of no interest
-			is = is || p.Match(channel)
-		}
-		heard[channel] = is
-		return is
-	}
-	for _, name := range names {
-		p := gateway.Proxy{Name: name}
-		if d := n.declared[name]; d != nil {
-			for _, channel := range d.Publications {
-				if hears(channel) {
-					p.Channels = append(p.Channels, channel)
-				}
-			}
-		}
-		all = append(all, p)
-	}
-	return all, nil
 }

@@ -24,7 +24,8 @@
 //  3. Tell the gateway of each event that the inner dispatcher has stepped (InnerStepped), of each Settle of it, with or without effects
 //     (InnerSettled), and of each Deliver and Authorize to a client of the group (OuterSaid), each in order.
 //  4. Carry out what is returned, in order, before the next call: Events.Inner are stepped in the inner dispatcher, and InnerStepped is
-//     called for them, too; Settle follows. Events.Outer go to the outer dispatcher over the stream of the group.
+//     called for them, too; Settle follows. Events.Outer go to the outer dispatcher over the stream of the group; they
+//     may wait, but the next call uses the slice again.
 //  5. When the nested run is finished, InnerFinished.
 //
 // A violation of these duties is found as a broken rule of a proxy in one of the dispatchers, and never passes in silence.
@@ -69,12 +70,14 @@ type Events struct{ Inner, Outer []metasim.Event }
 // A Gateway stands between the dispatchers of two runs. It is not safe for concurrent use.
 type Gateway struct {
 	ear     ear
-	members map[metasim.ClientID]*member // by their number in the nested run; looked up, never iterated
-	sending []*member                    // the same, in order
-	outside map[metasim.ClientID]*remote // by their number in the outer run; looked up, never iterated
-	remotes []*remote                    // the same, in order
+	members []*member // by their number in the nested run, nil where a client sends nothing outside
+	proxies []*member // the same, by their number in the outer run
+	sending []*member // the same, in order
+	outside []*remote // by their number in the outer run, nil where a client sends nothing inside
+	remotes []*remote // the same, in order
 	end     metasim.Instant
 	out     Events
+	reports reports
 }
 
 // An ear is the client of the outer run that hears.
@@ -97,6 +100,7 @@ type remote struct {
 	inner    metasim.ClientID
 	channels []string
 	clock    metasim.Instant // of its last send there
+	promise  metasim.Promise // the last one
 }
 
 // A member is a client of the nested run, as the outer run has it.
@@ -119,9 +123,36 @@ type member struct {
 	left     bool
 }
 
+// reports are made many at a time, as most of what a gateway says are reports. Nothing large lives as long as they do.
+type reports struct {
+	advances []metasim.Advance
+	polls    []metasim.PollWait
+}
+
+const reportsAtOnce = 64
+
+func (r *reports) advance(a metasim.Advance) *metasim.Advance {
+	if len(r.advances) == 0 {
+		r.advances = make([]metasim.Advance, reportsAtOnce)
+	}
+	made := &r.advances[0]
+	*made, r.advances = a, r.advances[1:]
+	return made
+}
+
+func (r *reports) poll(p metasim.PollWait) *metasim.PollWait {
+	if len(r.polls) == 0 {
+		r.polls = make([]metasim.PollWait, reportsAtOnce)
+	}
+	made := &r.polls[0]
+	*made, r.polls = p, r.polls[1:]
+	return made
+}
+
 // New returns a gateway, or what is wrong with the names.
 func New(c Config) (*Gateway, error) {
-	g := &Gateway{members: map[metasim.ClientID]*member{}, outside: map[metasim.ClientID]*remote{}, end: c.End}
+	g := &Gateway{end: c.End}
+	g.members, g.proxies, g.outside = make([]*member, len(c.Inner)), make([]*member, len(c.Outer)), make([]*remote, len(c.Outer))
 	if g.end == metasim.Start {
 		g.end = metasim.Infinity
 	}
@@ -146,7 +177,7 @@ func New(c Config) (*Gateway, error) {
 			return nil, err
 		}
 		m := &member{inner: inner, outer: outer, channels: p.Channels, reaction: p.Reaction}
-		g.members[inner] = m
+		g.members[inner], g.proxies[outer] = m, m
 		g.sending = append(g.sending, m)
 	}
 	for _, p := range c.Outside {
@@ -168,7 +199,7 @@ func New(c Config) (*Gateway, error) {
 // InnerBegan ends the initialization of the outside clients in the nested run: they may send at the start, and nobody waits there for the
 // outer run to begin, but those that are heard there.
 func (g *Gateway) InnerBegan() Events {
-	g.out = Events{}
+	g.begin()
 	for _, m := range g.sending {
 		g.out.Inner = append(g.out.Inner, &metasim.Credit{Client: m.inner})
 	}
@@ -178,9 +209,15 @@ func (g *Gateway) InnerBegan() Events {
 	return g.out
 }
 
+// begin begins a call. What InnerStepped returns for an event of Events.Inner leaves the others there.
+func (g *Gateway) begin() {
+	clear(g.out.Outer) // a payload is not kept
+	g.out = Events{Outer: g.out.Outer[:0]}
+}
+
 // InnerStepped takes an event that the inner dispatcher has stepped.
 func (g *Gateway) InnerStepped(ev metasim.Event) Events {
-	g.out = Events{}
+	g.begin()
 	switch ev := ev.(type) {
 	case *metasim.Send:
 		m := g.members[ev.Client]
@@ -202,7 +239,7 @@ func (g *Gateway) InnerStepped(ev metasim.Event) Events {
 // outer run, then what came from there is acknowledged. The other way round the outer dispatcher would believe for a moment that
 // nothing that came from outside can be answered any more.
 func (g *Gateway) InnerSettled(inner Inner) Events {
-	g.out = Events{}
+	g.begin()
 	changed := inner.Foreseen()
 	if len(changed) == 0 && !g.ear.polled {
 		return g.out // no client of the nested run is authorized yet
@@ -220,7 +257,7 @@ func (g *Gateway) InnerSettled(inner Inner) Events {
 
 // InnerFinished takes that the nested run is over: the client that hears leaves last.
 func (g *Gateway) InnerFinished() Events {
-	g.out = Events{}
+	g.begin()
 	for _, m := range g.sending {
 		g.leave(m)
 	}
@@ -231,7 +268,7 @@ func (g *Gateway) InnerFinished() Events {
 
 // OuterSaid takes a Deliver or an Authorize to a client of the group.
 func (g *Gateway) OuterSaid(e metasim.Effect) Events {
-	g.out = Events{}
+	g.begin()
 	switch e := e.(type) {
 	case *metasim.Deliver:
 		g.ear.given, g.ear.due = e.Number, e.Message.Due
@@ -248,15 +285,13 @@ func (g *Gateway) OuterSaid(e metasim.Effect) Events {
 			g.authorized(e.Until)
 			break
 		}
-		for _, m := range g.sending {
-			if m.outer == e.To {
-				m.asks = false
-				if m.granted.Before(e.Until) {
-					m.granted = e.Until
-					g.out.Inner = append(g.out.Inner, &metasim.Credit{Client: m.inner, Until: e.Until})
-				}
-				g.report(m)
+		if m := g.proxies[e.To]; m != nil {
+			m.asks = false
+			if m.granted.Before(e.Until) {
+				m.granted = e.Until
+				g.out.Inner = append(g.out.Inner, &metasim.Credit{Client: m.inner, Until: e.Until})
 			}
+			g.report(m)
 		}
 	}
 	return g.out
@@ -274,7 +309,8 @@ func (g *Gateway) authorized(until metasim.Instant) {
 			g.out.Inner = append(g.out.Inner, &metasim.Leave{Client: r.inner, Now: r.clock})
 			continue
 		}
-		g.out.Inner = append(g.out.Inner, &metasim.Promise{Client: r.inner, NoSendBefore: oneStepBefore(until)})
+		r.promise = metasim.Promise{Client: r.inner, NoSendBefore: oneStepBefore(until)}
+		g.out.Inner = append(g.out.Inner, &r.promise)
 	}
 	if until == g.end {
 		g.remotes = nil
@@ -319,9 +355,9 @@ func (g *Gateway) report(m *member) {
 	m.polled, m.asks, m.want = true, asks, want
 	r := metasim.Report{Now: m.clock, NoSendBefore: m.floor, NextEvent: m.next}
 	if asks {
-		g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: m.outer, Report: r, Want: want, Messages: true})
+		g.out.Outer = append(g.out.Outer, g.reports.poll(metasim.PollWait{Client: m.outer, Report: r, Want: want, Messages: true}))
 	} else {
-		g.out.Outer = append(g.out.Outer, &metasim.Advance{Client: m.outer, Report: r})
+		g.out.Outer = append(g.out.Outer, g.reports.advance(metasim.Advance{Client: m.outer, Report: r}))
 	}
 }
 
@@ -348,10 +384,10 @@ func (g *Gateway) listen(inner Inner) {
 	case holds || e.polled && e.granted == g.end: // nothing more is to come, or will
 		if !acked || !told || holds && e.waits {
 			e.waits = false
-			g.out.Outer = append(g.out.Outer, &metasim.Advance{Client: e.id, Report: r})
+			g.out.Outer = append(g.out.Outer, g.reports.advance(metasim.Advance{Client: e.id, Report: r}))
 		}
 	case !acked || !e.waits || need.Before(e.want) || e.any == much:
 		e.polled, e.waits, e.want, e.any = true, true, need, !much
-		g.out.Outer = append(g.out.Outer, &metasim.PollWait{Client: e.id, Report: r, Want: need, Messages: !much})
+		g.out.Outer = append(g.out.Outer, g.reports.poll(metasim.PollWait{Client: e.id, Report: r, Want: need, Messages: !much}))
 	}
 }
