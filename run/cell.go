@@ -380,3 +380,10 @@ func carry(inner *server.Gate, say func(wire.Packet), events []metasim.Event) {
 	}
 	tell(say, events)
 }
+
+// proxies returns the proxies of some clients, with the channels that any of others subscribes to. All have joined.
+func (n *nest) proxies(names, others []string) ([]gateway.Proxy, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return proxiesOf(n.declared, names, others)
+}

@@ -5,13 +5,11 @@ import (
 	"metasim/metasim"
 )
 
-// proxies returns the proxies of some clients, with the channels that any of others subscribes to.
-func (n *nest) proxies(names, others []string) (all []gateway.Proxy, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// proxiesOf returns the proxies of some clients, with the channels that any of others subscribes to, as they have declared.
+func proxiesOf(declared map[string]*metasim.Join, names, others []string) (all []gateway.Proxy, err error) {
 	patterns := map[string]metasim.Pattern{}
 	for _, name := range others {
-		d := n.declared[name]
+		d := declared[name]
 		if d == nil {
 			continue // a gateway itself
 		}
@@ -39,7 +37,7 @@ func (n *nest) proxies(names, others []string) (all []gateway.Proxy, err error) 
 	}
 	for _, name := range names {
 		p := gateway.Proxy{Name: name}
-		if d := n.declared[name]; d != nil {
+		if d := declared[name]; d != nil {
 			for _, channel := range d.Publications {
 				if hears(channel) {
 					p.Channels = append(p.Channels, channel)

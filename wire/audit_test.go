@@ -22,6 +22,7 @@ var stay = map[string]string{
 	"Join":    "a client says Hello; the server, which knows names and tokens, makes a Join of it",
 	"Begin":   "the server says Start to each client",
 	"Permit":  "it drives the run as a whole, from the server's side",
+	"Credit":  "the gateway that gives it is in the process of the nested run",
 	"Queue":   "what waits for a client is not its to know yet",
 	"Lose":    "what was lost reaches nobody",
 	"Evict":   "the server says Refuse, with the violation as its text",
