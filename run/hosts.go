@@ -87,7 +87,7 @@ func (o *Options) doctor() string {
 func (c *clients) watchLauncher(ctx context.Context) {
 	select {
 	case <-c.launcher.Over():
-		c.server.Fail(errors.New("the hosts of the run were taken away"))
+		c.server.Fail(errTaken)
 	case <-ctx.Done():
 	}
 }

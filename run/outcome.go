@@ -145,6 +145,9 @@ func (o *Outcome) nameLostHosts() {
 	}
 }
 
+// errTaken ends a run when its launcher says so before a client is lost.
+var errTaken = errors.New("the hosts of the run were taken away")
+
 // A takenError tells that all hosts of a run were taken away at once: whatever else is known of its end follows from that, so it comes last.
 type takenError struct {
 	why   string
@@ -152,7 +155,10 @@ type takenError struct {
 }
 
 func (e *takenError) Error() string {
-	return fmt.Sprintf("%s: the hosts of the run were taken away; first, %v", e.why, e.first)
+	if errors.Is(e.first, errTaken) {
+		return fmt.Sprintf("%s: %v", e.why, e.first)
+	}
+	return fmt.Sprintf("%s: %v; first, %v", e.why, errTaken, e.first)
 }
 
 func (e *takenError) Unwrap() error { return e.first }

@@ -127,7 +127,7 @@ func TestSlurmStops(t *testing.T) {
 	g.stops(c, "metasim is killed", func(p *running, _ string) error { return p.cmd.Process.Kill() }, "")
 	g.stops(c, "preempted", func(*running, string) error {
 		return c.On("srun", "--partition=urgent", "--nodes=2", "--exclusive", "true").Run()
-	}, `^job N is PREEMPTED: the hosts of the run were taken away; first, (client|host) `)
+	}, `^job N is PREEMPTED: the hosts of the run were taken away(; first, (client|host) |$)`)
 }
 
 // The time of the job is over. Slurm looks every 30 s.
@@ -136,7 +136,7 @@ func TestSlurmTimeLimit(t *testing.T) {
 	c := s.cluster(2)
 	s.gate().stops(c, "time limit", func(_ *running, job string) error {
 		return c.On("scontrol", "update", "jobid="+job, "endtime=now+2").Run() // now may be over when it arrives, and is refused then
-	}, `^job N is TIMEOUT \(TimeLimit\): the hosts of the run were taken away; first, (client|host) `)
+	}, `^job N is TIMEOUT \(TimeLimit\): the hosts of the run were taken away(; first, (client|host) |$)`)
 }
 
 // A client that is ended by a signal to all of the job is named, with its host and the job.

@@ -159,9 +159,9 @@ func (l *sweepLine) ended(row *sweep.Row, elapsed time.Duration) {
 	}
 	l.last = time.Now()
 	text := fmt.Sprintf("%d of %d runs", l.before.Done+l.done, l.before.Runs)
-	if l.done >= l.workers { // the first ones end together, so before that nobody knows
+	left := l.before.Runs - l.before.Done - l.done
+	if l.done >= min(l.workers, l.done+left) && elapsed > l.idle { // the first ones end together, so before that nobody knows
 		rate := float64(l.done) / (elapsed - l.idle).Seconds()
-		left := l.before.Runs - l.before.Done - l.done
 		text += fmt.Sprintf("   %s a second   %v to go", factorText(rate), time.Duration(float64(left)/rate*1e9).Round(time.Second))
 	}
 	if l.failed > 0 {

@@ -30,6 +30,8 @@ const (
 	endWait = 10 * time.Second
 )
 
+var errTaken = errors.New("the hosts of the sweep were taken away")
+
 // A coordinator has the workers of a sweep, and what it knows of them. One goroutine has it.
 type coordinator struct {
 	sweep   *Sweep
@@ -109,8 +111,12 @@ func (s *Sweep) runCluster(ctx context.Context, ended func(*Row)) error {
 	if err = w.firstOrder(); err == nil {
 		err = w.carryOut(ctx, min(c.Workers, len(todo)))
 	}
-	if why, taken := job.Why(context.Background()); taken && err != nil {
-		err = fmt.Errorf("%s: the hosts of the sweep were taken away; first, %w", why, err)
+	switch why, taken := job.Why(context.Background()); {
+	case !taken || err == nil || ctx.Err() != nil:
+	case errors.Is(err, errTaken):
+		err = fmt.Errorf("%s: %w", why, err)
+	default:
+		err = fmt.Errorf("%s: %w; first, %w", why, errTaken, err)
 	}
 	return errors.Join(err, job.Close(), writeTable(s.Dir, s.Plan, s.results))
 }
@@ -146,7 +152,7 @@ func (c *coordinator) carryOut(ctx context.Context, workers int) error {
 		case <-beat.C:
 			c.beat()
 		case <-c.job.Over():
-			c.failure = errors.New("the hosts of the sweep were taken away")
+			c.failure = errTaken
 		case <-ctx.Done():
 			c.failure = context.Cause(ctx)
 		}
@@ -300,6 +306,9 @@ func (c *coordinator) giveUp(m *member) {
 
 // beat asks all workers for an answer. Others take the runs of one that has not answered for long; if it does not come back at all, its process is ended.
 func (c *coordinator) beat() {
+	if c.silence == 0 {
+		return // they may be silent for any time
+	}
 	for _, m := range c.workers {
 		if m.over || m.closed {
 			continue
@@ -315,7 +324,7 @@ func (c *coordinator) beat() {
 			_ = m.cmd.Process.Kill() // it may have ended
 			continue
 		}
-		if m.ready && c.silence > 0 {
+		if m.ready {
 			c.say(m, order{Within: c.silence})
 		}
 	}
