@@ -267,12 +267,13 @@ func (c *cell) take(inner *server.Gate, heard []any) {
 func (c *cell) next() (heard []any, said []metasim.Event, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.passed = passed{emptied(c.passed.heard), emptied(c.passed.said)}
 	for len(c.heard) == 0 && (len(c.toOuter) == 0 || c.begun == 0) && !c.over {
 		c.changed.Wait()
 	}
-	heard, c.heard, c.passed.heard = c.heard, emptied(c.passed.heard), c.heard
+	heard, c.heard, c.passed.heard = c.heard, c.passed.heard, c.heard
 	if c.begun > 0 {
-		said, c.toOuter, c.passed.said = c.toOuter, emptied(c.passed.said), c.toOuter
+		said, c.toOuter, c.passed.said = c.toOuter, c.passed.said, c.toOuter
 	}
 	return heard, said, c.over
 }
