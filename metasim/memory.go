@@ -258,7 +258,7 @@ func (c *client) overdrawn() bool {
 	return !c.granted.Before(c.credit)
 }
 
-// spare returns how far a client is authorized by the memory of this run.
+// spare returns the instant up to which the memory of this run lets a client go on.
 func (d *Dispatcher) spare(c *client) Instant {
 	need := c.need()
 	switch {

@@ -136,7 +136,7 @@ func (c *cell) hear(e ...any) {
 	c.changed.Signal()
 }
 
-// say has the outer run told, after this round of the nested run, of what the gateway has returned. The nested run has its turn.
+// say keeps what the gateway says to the outer run until this round of the nested run ends: see handOver. The caller has the turn of the nested run.
 func (c *cell) say(ev gateway.Events) {
 	c.saying = append(c.saying, ev.Outer...)
 }

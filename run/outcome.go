@@ -145,7 +145,7 @@ func (o *Outcome) nameLostHosts() {
 	}
 }
 
-// errTaken ends a run when its launcher says so before a client is lost.
+// errTaken is why a run failed if the launcher reports the end of its job before any client is lost.
 var errTaken = errors.New("the hosts of the run were taken away")
 
 // A takenError tells that all hosts of a run were taken away at once: whatever else is known of its end follows from that, so it comes last.

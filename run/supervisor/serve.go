@@ -258,8 +258,8 @@ func (s *server) owner(pid int) string {
 	return variable(pid, "METASIM_CLIENT")
 }
 
-// reap reaps what has ended below this process. There may be thousands of processes: a goroutine that waits for one would take a thread, and whoever looks for
-// strays asks each thread for its children. mu is held.
+// reap takes the exit status of each child that has ended. No goroutine waits for a single child: it would need a thread, and there may be thousands of children.
+// The search for strays asks each thread for its children, so it would be slow. The caller holds mu.
 func (s *server) reap() {
 	for {
 		pid, how := reapNext()

@@ -23,7 +23,7 @@ type calls struct {
 // mostUnseen is the size of the largest call that the scheduler does not see: it may use the processor during a longer one.
 const mostUnseen = 64 << 10
 
-// hide implements hider. Where a server reads, models of its process may compute at the same time: it is seen.
+// hide implements hider. The calls of a server stay visible, as its process may have models that compute at the same time.
 func (c *calls) hide(soon bool) { c.hidden.Store(soon && c.mayHide) }
 
 func (c *calls) hides(b []byte) bool { return len(b) > 0 && len(b) <= mostUnseen && c.hidden.Load() }

@@ -11,7 +11,7 @@ import (
 	"metasim/wire"
 )
 
-// A hiding is a stream that always has a packet, and notes whether it was to hide its calls.
+// A hiding is a stream for tests. Each read returns the same packet. It records each call of hide.
 type hiding struct {
 	net.Conn
 	frame []byte
