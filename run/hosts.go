@@ -26,7 +26,8 @@ const relayLives = 4
 // leastBeat is the least time after which a host that says nothing is lost: on a busy one an answer may take a while.
 const leastBeat = 3 * time.Second
 
-// prepare makes all hosts ready, or none: a supervisor on each, and a relay. The error names each host that is not, and why.
+// prepare makes all hosts ready, or none: a supervisor on each, and a relay. The error names each host that is not, and why. The context ends the wait for
+// hosts, and nothing that goes on after it.
 func (c *clients) prepare(ctx context.Context) error {
 	if !c.options.far() {
 		return nil
@@ -57,9 +58,11 @@ func (c *clients) prepare(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not all hosts are ready: %s; see metasim doctor %s", strings.ReplaceAll(err.Error(), "\n", "; "), c.options.doctor())
 	}
-	if err := c.place(&plan); err != nil {
-		return err
-	}
+	return c.place(&plan)
+}
+
+// watchHosts goes on until the context ends: it replaces relays that are lost, and ends the run when what it needs is taken away.
+func (c *clients) watchHosts(ctx context.Context) {
 	for _, h := range c.hosts {
 		go c.keepRelay(ctx, h)
 		go c.watchNotice(ctx, h)
@@ -68,7 +71,6 @@ func (c *clients) prepare(ctx context.Context) error {
 		}
 	}
 	go c.watchLauncher(ctx)
-	return nil
 }
 
 // doctor is what says more about hosts that are not ready.

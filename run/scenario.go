@@ -236,9 +236,11 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		cancel(context.Cause(stopped))
 	})()
 	var work sync.WaitGroup
-	if err := r.clients.prepare(ctx); err != nil { // however long a cluster takes: start_timeout begins after it
-		work.Go(func() { r.server.Fail(err) }) // once it serves
+	// However long a cluster takes: start_timeout begins after it. Until the server serves it does not hear that the run is stopped.
+	if err := r.clients.prepare(stopped); err != nil {
+		work.Go(func() { r.server.Fail(err) })
 	} else if r.options.far() {
+		r.clients.watchHosts(ctx)
 		r.notePlaces(ctx)
 	}
 	if r.restart != nil {

@@ -191,7 +191,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// Fail ends the run with an error from outside: a client's process could not be started, for example.
+// Fail ends the run with an error from outside: a client's process could not be started, for example. It waits until Serve is called.
 func (s *Server) Fail(err error) {
 	s.do(func() { s.fail(err) })
 }

@@ -80,6 +80,13 @@ func TestSlurmFake(t *testing.T) {
 	s.file("salloc", "echo 'salloc: error: Job submit/allocate failed: Invalid account' >&2; exit 1")
 	require.Contains(t, start().err, "no hosts come from Slurm: salloc: error: Job submit/allocate failed: Invalid account")
 	s.file("salloc", "echo 'salloc: Pending job allocation 7' >&2; exec sleep 100")
+	s.file("squeue", "Resources\n") // it may wait for ever
+	waits := s.start(env, "run", "f.yaml", "--json", "--launch", "slurm")
+	require.Eventually(t, func() bool { return strings.Contains(waits.err.String(), "job 7 waits for its hosts: Resources") }, patience/2, 20*time.Millisecond)
+	require.NoError(t, waits.cmd.Process.Signal(os.Interrupt))
+	require.Contains(t, waits.wait().outcome(t).Error, "stopped by signal: interrupt")
+	require.Equal(t, "7\n", string(s.read("cancelled")))
+	require.NoError(t, os.Remove(filepath.Join(s.dir, "cancelled")))
 	s.file("squeue", "JobHeldUser\n")
 	e = start()
 	require.Contains(t, e.err, "job 7 waits for its hosts: JobHeldUser")
