@@ -110,6 +110,10 @@ func once(ctx context.Context, r *record.Run, id metasim.ClientID, p *Program, s
 	return x, ended, nil
 }
 
+// errNothingSaid tells that a connection has ended on which nothing was said. It was not the client's: another metasim may have looked whether somebody listens
+// here, before it removes what was left behind.
+var errNothingSaid = errors.New("nothing was said")
+
 // serve starts the program, and serves its connection. When both are done it returns how the program ended, and what prevented the
 // check. How the program ends after its last message does not matter.
 func (p *Program) serve(ctx context.Context, name, token string, exchange func(wire.Conn) error) (ended, err error) {
@@ -126,17 +130,19 @@ func (p *Program) serve(ctx context.Context, name, token string, exchange func(w
 		ended = p.Run(ctx, listener, token)
 		closed <- listener.Close() // and so Accept returns, if the program has not joined
 	}()
-	conn, err := listener.Accept()
-	if err != nil {
-		<-done
-		if cause := context.Cause(ctx); cause != nil {
-			return ended, cause
+	for err = errNothingSaid; errors.Is(err, errNothingSaid); {
+		conn, refused := listener.Accept()
+		if refused != nil {
+			<-done
+			if cause := context.Cause(ctx); cause != nil {
+				return ended, cause
+			}
+			return ended, fmt.Errorf("client %q ended before it joined: %s", name, howEnded(ended))
 		}
-		return ended, fmt.Errorf("client %q ended before it joined: %s", name, howEnded(ended))
+		unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() }) // so that the exchange ends
+		err = exchange(conn)
+		unwatch()
 	}
-	unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() }) // so that the exchange ends
-	err = exchange(conn)
-	unwatch()
 	if p.Patience > 0 {
 		defer time.AfterFunc(p.Patience, cancel).Stop()
 	}

@@ -37,6 +37,8 @@ func TestCommand(t *testing.T) {
 	require.NotNil(t, c.Difference, "it died, which it did not then")
 	require.Contains(t, c.Difference.Now, "its connection ended")
 
+	require.Nil(t, alone(t, dir, "stepper", run.ReplayOptions{Command: []string{self}, Env: []string{testprogram.Env("visited")}}).Difference)
+
 	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self}, Env: []string{testprogram.Env("crash")}})
 	require.ErrorContains(t, err, "ended before it joined")
 	_, err = run.ReplayClient(t.Context(), open(t, dir), "stepper", run.ReplayOptions{Command: []string{self + "-is-not-there"}})

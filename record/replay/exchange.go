@@ -58,9 +58,11 @@ func (x *exchange) Put(p wire.Packet) { x.batch = append(x.batch, p) }
 // check.
 func (x *exchange) serve(conn wire.Conn) error {
 	w := &writer{conn: conn}
+	heard := false
 	defer w.close()
 	for !x.over {
 		packets, ended := conn.Read()
+		heard = heard || len(packets) > 0
 		for _, p := range packets {
 			if x.over {
 				break
@@ -72,6 +74,9 @@ func (x *exchange) serve(conn wire.Conn) error {
 		}
 		w.write(x.batch)
 		x.batch = nil
+		if ended != nil && !heard && !errors.As(ended, new(*wire.ProtocolError)) {
+			return errNothingSaid
+		}
 		if ended != nil && !x.over {
 			return x.disconnected(ended)
 		}

@@ -39,6 +39,13 @@ var programs = map[string]testprogram.Program{
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		select {}
 	},
+	"visited": func([]string) error { // another program has looked first whether somebody listens
+		conn, err := all.Table().Dial(context.Background(), os.Getenv("METASIM_SERVER"))
+		if err != nil {
+			return err
+		}
+		return errors.Join(conn.Close(), runStepper(nil))
+	},
 	"crash": func([]string) error { return errors.New("it crashes before it joins") },
 }
 
