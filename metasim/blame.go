@@ -52,13 +52,16 @@ const (
 	// Memory: To, which needs Due, waits until From has handled what is held for it. From has come to Send, and waits itself where it is
 	// Blocked. See Config.Memory.
 	Memory
+	// NoCredit: no client of this run holds To back. To, which needs more, has a Credit up to Due: the run around this one takes what To sends no
+	// further than that yet. From is To.
+	NoCredit
 )
 
 // String returns the reason in a word or two.
 func (r Reason) String() string {
 	names := [...]string{
 		Promised: "promise", NextEvent: "next event", Pending: "message to handle", Heard: "message to come", Paused: "pause",
-		Initializing: "initialization", Absent: "absence", Memory: "memory",
+		Initializing: "initialization", Absent: "absence", Memory: "memory", NoCredit: "credit",
 	}
 	if r == 0 || int(r) >= len(names) {
 		return "no reason"
@@ -70,7 +73,8 @@ func (r Reason) String() string {
 // earliest unknown message may come. The second names what its sender waits for, and so on: the To of each Hold is the From of
 // the one before, and its Send is earlier. Nothing is appended where no client holds this one back.
 //
-// The From of the last Hold is the root: a client that does not wait. All on the chain wait for what it does next.
+// The From of the last Hold is the root: a client that does not wait, or one that waits for nobody of this run (Paused, NoCredit). All on the chain
+// wait for what it does next.
 //
 // A Hold in the chain may be Blocked with a Reason other than Heard: From waits, but its Send comes from its own promise, next
 // event or pending message. The Holds after it say why From has not given a better bound yet.
@@ -94,13 +98,16 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		return chain
 	}
 	d.updateSafeTimes()
-	if limit := Earlier(d.end, d.permit); !d.starves(&d.clients[id]) && !d.forest.SafeTime(id.node()).Before(limit) {
+	if limit := Earlier(d.end, d.permit); !d.lacksCredit(&d.clients[id]) && !d.starves(&d.clients[id]) && !d.forest.SafeTime(id.node()).Before(limit) {
 		if d.permit.Before(d.end) {
 			chain = append(chain, Hold{Hop: Hop{From: id, To: id}, Reason: Paused, Due: d.permit})
 		}
 		return chain
 	}
 	for range d.clients { // each is on the chain once at most, as Send falls
+		if c := &d.clients[id]; d.lacksCredit(c) {
+			return append(chain, Hold{Hop: Hop{From: id, To: id}, Reason: NoCredit, Due: c.credit})
+		}
 		from, memory := d.holder(id)
 		if from == noClient {
 			return chain
@@ -128,6 +135,11 @@ func (d *Dispatcher) holder(id ClientID) (from ClientID, memory bool) {
 		return ClientID(node), false
 	}
 	return noClient, false
+}
+
+// lacksCredit reports whether nothing but a Credit lets a client that waits go on.
+func (d *Dispatcher) lacksCredit(c *client) bool {
+	return c.waiting && c.overdrawn() && c.need().Before(d.safe(c))
 }
 
 // starves reports whether nothing but memory keeps a client waiting, also before a Settle has found that: a journal leaves out those
@@ -196,7 +208,7 @@ func (d *Dispatcher) reason(from ClientID) (reason Reason, send Instant, blocked
 		return reason, send, c.waiting && !send.Before(c.need()) && d.starves(c)
 	}
 	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
-	return reason, send, c.waiting && (d.starves(c) || !d.reaches(c, d.safe(c)))
+	return reason, send, c.waiting && (d.lacksCredit(c) || d.starves(c) || !d.reaches(c, d.safe(c)))
 }
 
 // hop returns the link over which what one client sends at an instant or later reaches another first, and when. Where several

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"metasim/metasim"
 	"metasim/server"
 )
 
@@ -15,7 +16,7 @@ func (m *Monitor) updateBlame(shot *server.Snapshot, at time.Time) {
 	if stops(shot) {
 		return
 	}
-	if slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.Halted }) {
+	if slices.ContainsFunc(shot.Clients, func(c server.ClientSnapshot) bool { return c.Halted == metasim.Paused }) {
 		m.paced = at
 	}
 	old, now, running := m.window()

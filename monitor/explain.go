@@ -20,7 +20,7 @@ func (m *Monitor) explain(shot *server.Snapshot) (slowest string, chain []string
 	case shot.Record.Now:
 		return "", []string{forDisk(shot)}
 	case shot.Started && stops(shot) && shot.Halt.Still:
-		return "", []string{halted(shot)}
+		return "", []string{halted(shot, metasim.Paused)}
 	case shot.Started && stops(shot):
 		return "", m.explainPausing(shot)
 	case m.slowest < 0 || m.waitsForRate():
@@ -49,7 +49,7 @@ func (m *Monitor) explainAlone(shot *server.Snapshot) []string {
 		return []string{m.describe(shot, metasim.ClientID(id), m.examiner())}
 	}
 	if m.waitsForRate() {
-		return []string{halted(shot)}
+		return []string{halted(shot, metasim.Paused)}
 	}
 	return nil
 }
@@ -111,8 +111,8 @@ const (
 func (m *Monitor) sentences(shot *server.Snapshot, id metasim.ClientID, chain []metasim.Hold, e examiner) []string {
 	var s []string
 	for i, h := range chain {
-		if h.Reason == metasim.Paused {
-			return append(s, fmt.Sprintf("%s at %v waits: %s", name(shot, h.To), shot.Clients[h.To].Clock, halted(shot)))
+		if h.Reason == metasim.Paused || h.Reason == metasim.NoCredit {
+			return append(s, fmt.Sprintf("%s at %v waits: %s", name(shot, h.To), shot.Clients[h.To].Clock, halted(shot, h.Reason)))
 		}
 		id = h.From
 		switch left := len(chain) - firstHops - lastHops; {
@@ -175,8 +175,11 @@ func hop(shot *server.Snapshot, h *metasim.Hold) string {
 	return fmt.Sprintf("%s at %v waits for %s: %s", name(shot, h.To), shot.Clients[h.To].Clock, from, why)
 }
 
-// halted says why the driver does not let a run go on.
-func halted(shot *server.Snapshot) string {
+// halted says why a client waits that waits for no other: the driver does not let the run go on, or the run around it does not let the client.
+func halted(shot *server.Snapshot, why metasim.Reason) string {
+	if why == metasim.NoCredit {
+		return "the run around this one takes no more of what it sends until it has come further itself"
+	}
 	if shot.Halt.Paused && !shot.Halt.Driver {
 		return fmt.Sprintf("the run is paused at %v, and metasim ctl resume lets it go on", shot.Now)
 	}
@@ -239,8 +242,8 @@ func waiting(shot *server.Snapshot, c *server.ClientSnapshot) string {
 		want = "for a message"
 	}
 	switch {
-	case c.Halted:
-		want += ": " + halted(shot)
+	case c.Halted != 0:
+		want += ": " + halted(shot, c.Halted)
 	case !c.Held:
 		want += ", and no client can send it a message before then"
 	}

@@ -101,9 +101,11 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 	switch {
 	case c.Held:
 		row.Holder, row.Root = shot.Clients[c.Holder].Name, shot.Clients[c.Root].Name
-	case c.Halted && shot.Halt.Paused && !shot.Halt.Driver:
+	case c.Halted == metasim.NoCredit:
+		row.Halted = "credit"
+	case c.Halted != 0 && shot.Halt.Paused && !shot.Halt.Driver:
 		row.Halted = "paused"
-	case c.Halted:
+	case c.Halted != 0:
 		row.Halted = "pace"
 	}
 	return row

@@ -42,7 +42,7 @@ func (m *Monitor) why(ctx context.Context, client string) ([]string, error) {
 	switch {
 	case id >= 0:
 	case shot.Halt.Still:
-		return []string{"no client waits for another: " + halted(&shot)}, nil
+		return []string{"no client waits for another: " + halted(&shot, metasim.Paused)}, nil
 	default:
 		return []string{fmt.Sprintf("no client waits: the run is %s at %v", state(&shot), shot.Now)}, nil
 	}

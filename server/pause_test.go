@@ -89,7 +89,7 @@ func TestPauseDriven(t *testing.T) {
 		require.True(t, reached)
 		shot := r.Snapshot()
 		require.True(t, shot.Halt.Paused && shot.Halt.Still && shot.Halt.Driver, "what keeps it is not the pause, which comes later")
-		require.True(t, shot.Clients[0].Halted)
+		require.Equal(t, metasim.Paused, shot.Clients[0].Halted)
 		require.Len(t, did, 1, "the second step is beyond what the driver allows")
 		require.NoError(t, r.Resume())
 		_, err := r.AdvanceTo(t.Context(), metasim.Forever)

@@ -77,7 +77,7 @@ type ClientSnapshot struct {
 
 	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
 	Holder, Root metasim.ClientID //
-	Halted       bool             // it waits for no client: the run may not go further for now, see Snapshot.Halt
+	Halted       metasim.Reason   // it waits for no client of this run: Paused, see Snapshot.Halt; or NoCredit, for the run around this one
 }
 
 // Snapshot returns the state of the run. The run does not go on meanwhile: for about a microsecond with four clients. It
@@ -197,9 +197,9 @@ func (s *Server) findRoots(clients []ClientSnapshot) {
 		}
 		hops += len(chain)
 		root := chain[len(chain)-1]
-		if root.Reason == metasim.Paused {
-			c.Halted = true
-			continue
+		if root.Reason == metasim.Paused || root.Reason == metasim.NoCredit {
+			clients[root.To].Halted = root.Reason
+			chain = chain[:len(chain)-1]
 		}
 		for _, h := range chain {
 			to := &clients[h.To]

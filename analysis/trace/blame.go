@@ -137,6 +137,9 @@ func (b *blame) look(id metasim.ClientID) bool {
 	for i := range b.chain {
 		b.watch(int(b.chain[i].From), note)
 	}
+	if b.chain[len(b.chain)-1].Reason == metasim.NoCredit {
+		b.watch(len(b.t.clients), note)
+	}
 	return true
 }
 
@@ -152,10 +155,13 @@ func (b *blame) watch(client int, note watcher) {
 // store returns the index of a path, which it stores if it is new, and its root. A client that waits for memory waits behind no link:
 // the path ends there, and the root is still the last client of the chain.
 func (b *blame) store(chain []metasim.Hold) (path int32, root metasim.ClientID) {
-	if len(chain) == 0 || chain[0].Reason == metasim.Paused {
+	if len(chain) == 0 || chain[0].From == chain[0].To {
 		return noPath, NoClient
 	}
 	root = chain[len(chain)-1].From
+	if last := len(chain) - 1; chain[last].Reason == metasim.NoCredit {
+		chain = chain[:last]
+	}
 	if k := slices.IndexFunc(chain, func(h metasim.Hold) bool { return h.Reason == metasim.Memory }); k >= 0 {
 		if chain = chain[:k]; len(chain) == 0 {
 			return noPath, root

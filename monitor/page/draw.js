@@ -132,6 +132,7 @@ function explain(view) {
 }
 
 function waits(c) {
+  if (c.halted === "credit") return "the outer run";
   if (c.halted) return c.halted === "paused" ? "the pause" : "real time";
   if (!c.holder) return "";
   const held = c.root === c.holder ? c.holder : `${c.holder} … ${c.root}`;

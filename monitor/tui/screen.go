@@ -252,6 +252,8 @@ func waits(c *monitor.Client) string {
 	switch {
 	case c.Halted == "paused":
 		return "the pause"
+	case c.Halted == "credit":
+		return "the outer run"
 	case c.Halted != "":
 		return "real time"
 	}

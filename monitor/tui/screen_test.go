@@ -259,6 +259,7 @@ func TestWaits(t *testing.T) {
 	require.Equal(t, "camera", waits(&monitor.Client{Holder: "camera", Root: "camera"}))
 	require.Equal(t, "planner … camera", waits(&monitor.Client{Holder: "planner", Root: "camera"}))
 	require.Equal(t, "the pause", waits(&monitor.Client{Halted: "paused"}))
+	require.Equal(t, "the outer run", waits(&monitor.Client{Halted: "credit"}))
 	require.Equal(t, "real time", waits(&monitor.Client{Halted: "pace"}))
 	require.Empty(t, waits(&monitor.Client{}))
 }
