@@ -21,13 +21,13 @@ import (
 )
 
 // inStep runs a client that says something at each step, and hears others.
-func inStep(ctx context.Context, name, says, hears string, steps int, url string) error {
+func inStep(ctx context.Context, name, says, hears string, steps int, at client.Option) error {
 	b := client.NewBuilder(name)
 	out := b.Publication(says)
 	if err := b.Subscribe(hears, nil); err != nil {
 		return err
 	}
-	c, err := b.Complete(ctx, client.WithServer(url), client.WithToken(token), client.WithTransports(all.Table()))
+	c, err := b.Complete(ctx, at, client.WithToken(token), client.WithTransports(all.Table()))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func lockStep(b *testing.B, relayed bool) {
 	}
 	for i := range 2 {
 		working.Go(func() {
-			if err := inStep(b.Context(), fmt.Sprint("c", i), fmt.Sprint("T", i), fmt.Sprint("T", 1-i), b.N, url); err != nil {
+			if err := inStep(b.Context(), fmt.Sprint("c", i), fmt.Sprint("T", i), fmt.Sprint("T", 1-i), b.N, client.WithServer(url)); err != nil {
 				b.Errorf("client %d: %v", i, err)
 			}
 		})

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"metasim/client"
 	"metasim/internal/shortdir"
 	"metasim/internal/testprogram"
 	"metasim/metasim"
@@ -27,20 +28,37 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testprogram.Main(m, map[string]testprogram.Program{"client": clientProgram, "relay": relayProgram}))
+	os.Exit(testprogram.Main(m, map[string]testprogram.Program{"clients": clientsProgram, "relay": relayProgram}))
 }
 
-// clientProgram is a client in a process of its own. It steps in time with all others: the first one hears all, and all hear the first one.
-func clientProgram(args []string) error {
-	steps, err := strconv.Atoi(args[1])
-	if err != nil {
+// clientsProgram is some clients, which step in time with all others: the first of all hears all, and all hear it. Those that share a connection do so as with metasim run --pack.
+func clientsProgram(args []string) error {
+	var first, last, steps int
+	if _, err := fmt.Sscan(strings.Join(args[:3], " "), &first, &last, &steps); err != nil {
 		return err
 	}
-	says, hears := "DONE", "GO"
-	if args[0] == "c0" {
-		says, hears = hears, says
+	at := client.WithServer(args[3])
+	if args[4] == "shared" {
+		h, err := client.Connect(context.Background(), at, client.WithToken(token), client.WithTransports(all.Table()))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = h.Close() }() // its clients have left
+		at = client.WithHost(h)
 	}
-	return inStep(context.Background(), args[0], says, hears, steps, args[2])
+	errs := make(chan error)
+	for i := first; i < last; i++ {
+		says, hears := "DONE", "GO"
+		if i == 0 {
+			says, hears = hears, says
+		}
+		go func() { errs <- inStep(context.Background(), fmt.Sprint("c", i), says, hears, steps, at) }()
+	}
+	var err error
+	for range last - first {
+		err = errors.Join(err, <-errs)
+	}
+	return err
 }
 
 // relayProgram is the relay of a host. It says where its clients reach it.
@@ -58,19 +76,24 @@ func relayProgram(args []string) error {
 	return r.Serve(context.Background())
 }
 
-// BenchmarkHosts compares a step of 64 clients on four hosts over 64 QUIC connections with one through four relays. Each client is a process, and so is each relay. On a cluster the
-// hosts compute at the same time, on processors of their own, and all wait for the server: there its processor time counts.
+// BenchmarkHosts compares a step of 64 clients on four hosts over 64 QUIC connections with one through four relays. Each relay is a process. So is each client; or behind a relay 16
+// are one, as with metasim run --pack 16; or with connections of their own, too. On a cluster the hosts compute at the same time, on processors of their own, and all wait for the
+// server: there its processor time counts.
 func BenchmarkHosts(b *testing.B) {
-	direct, relayed := compare(b, 4, 64)
-	ratio(b, "clock-direct/relayed", direct, relayed, cost.ofClock)
-	ratio(b, "server-direct/relayed", direct, relayed, cost.ofServer)
-	ratio(b, "clients-direct/relayed", direct, relayed, cost.ofClients)
+	for name, pack := range map[string][2]int{"processes": {1, 1}, "packed": {1, 16}, "both-packed": {16, 16}} {
+		b.Run(name, func(b *testing.B) {
+			direct, relayed := compare(b, form{0, 64, pack[0]}, form{4, 64, pack[1]})
+			ratio(b, "clock-direct/relayed", direct, relayed, cost.ofClock)
+			ratio(b, "server-direct/relayed", direct, relayed, cost.ofServer)
+			ratio(b, "clients-direct/relayed", direct, relayed, cost.ofClients)
+		})
+	}
 }
 
 // BenchmarkRoundTrip compares how long two clients, each in a process, need to hear one another: each over a QUIC connection to the server, and both over unix sockets and a
 // relay in a process of its own.
 func BenchmarkRoundTrip(b *testing.B) {
-	direct, relayed := compare(b, 1, 2)
+	direct, relayed := compare(b, form{0, 2, 1}, form{1, 2, 1})
 	ratio(b, "relayed/direct", relayed, direct, cost.ofClock)
 }
 
@@ -85,23 +108,26 @@ func (c cost) ofServer() float64  { return c.server }
 func (c cost) ofRelays() float64  { return c.relays }
 func (c cost) ofClients() float64 { return c.clients }
 
-// compare has clients step in time without relays, and with one on each host. Both set-ups are there all the time, and go on by turns, as the speed of a machine changes; what waits
+// A form is how many hosts with a relay there are, how many clients, and how many of these are one process. Without a host each client has a connection to the server.
+type form struct{ hosts, clients, pack int }
+
+// compare has clients step in time in two forms. Both set-ups are there all the time, and go on by turns, as the speed of a machine changes; what waits
 // takes no processor time.
-func compare(b *testing.B, hosts, clients int) (direct, relayed []cost) {
+func compare(b *testing.B, without, with form) (direct, relayed []cost) {
 	b.Setenv("TMPDIR", shortdir.Make(b))
-	with, without := newSetUp(b, hosts, clients), newSetUp(b, 0, clients)
+	far, near := newSetUp(b, with), newSetUp(b, without)
 	for done := 0; done < b.N; done += batch {
 		to := min(done+batch, b.N)
 		if done/batch%2 == 0 {
-			direct = append(direct, without.advance(done, to))
+			direct = append(direct, near.advance(done, to))
 		}
-		relayed = append(relayed, with.advance(done, to))
+		relayed = append(relayed, far.advance(done, to))
 		if done/batch%2 == 1 {
-			direct = append(direct, without.advance(done, to))
+			direct = append(direct, near.advance(done, to))
 		}
 	}
-	with.end("relayed", relayed)
-	without.end("direct", direct)
+	far.end("relayed", relayed)
+	near.end("direct", direct)
 	b.ReportMetric(0, "ns/op") // it is that of both
 	return direct, relayed
 }
@@ -128,9 +154,9 @@ type setUp struct {
 	relays, clients []*process
 }
 
-func newSetUp(b *testing.B, hosts, clients int) *setUp {
+func newSetUp(b *testing.B, f form) *setUp {
 	var names []string
-	for i := range clients {
+	for i := range f.clients {
 		names = append(names, fmt.Sprint("c", i))
 	}
 	u := &setUp{B: b}
@@ -146,15 +172,19 @@ func newSetUp(b *testing.B, hosts, clients int) *setUp {
 		}
 	})
 	urls := []string{l.URL()}
-	for i := range hosts {
+	for i := range f.hosts {
 		p := start(b, "relay", l.URL())
 		u.relays = append(u.relays, p)
 		url, err := bufio.NewReader(p.out).ReadString('\n')
 		require.NoError(b, err)
 		urls = append(urls[:i], strings.TrimSpace(url))
 	}
-	for i, name := range names {
-		u.clients = append(u.clients, start(b, "client", name, fmt.Sprint(b.N), urls[i*len(urls)/clients]))
+	shares := "own"
+	if f.hosts > 0 && f.pack > 1 {
+		shares = "shared"
+	}
+	for i := 0; i < f.clients; i += f.pack {
+		u.clients = append(u.clients, start(b, "clients", fmt.Sprint(i), fmt.Sprint(i+f.pack), fmt.Sprint(b.N), urls[i*len(urls)/f.clients], shares))
 	}
 	require.NoError(b, u.srv.Initialize(b.Context()))
 	return u
