@@ -56,7 +56,7 @@ func (c *clients) start(ctx context.Context) {
 // lanes are the groups that are started one after the other: those of each host, and those of none.
 func (c *clients) lanes() (all [][]group) {
 	of := map[*host]int{}
-	for _, g := range slices.Concat(c.cells.groups(), groups(c.scenario.Clients, c.options.Pack)) {
+	for _, g := range slices.Concat(c.cells.groups(), c.options.groups(c.scenario)) {
 		h := c.placement[g[0].Name]
 		i, known := of[h]
 		if !known {
@@ -336,10 +336,7 @@ func (c *clients) command(g group) (argv []string, workDir string, err error) {
 	if cl.Model == cellModel {
 		return append(slices.Clone(self), "cell"), "", nil
 	}
-	text, err := json.Marshal(Instance{
-		Model: cl.Model, With: cl.With, Scope: cl.Scope.Name(), Entry: cl.Scope.Calls(cl.Entry), Index: cl.Index, Count: cl.Count, Group: len(g),
-		Seed: c.scenario.Seed, Dir: cl.Dir, AllowOutside: c.options.AllowOutside,
-	})
+	text, err := json.Marshal(g.instances(c.scenario.Seed, c.options.AllowOutside))
 	if err != nil {
 		return nil, "", fmt.Errorf("client %q: its parameters cannot be written as JSON: %w", cl.Name, err)
 	}

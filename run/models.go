@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,21 +17,18 @@ import (
 	"metasim/wire/transport/all"
 )
 
-// A group is the clients that share a process and a connection: one client, or several built-in models of one entry of a
-// scenario.
+// A group is the clients that share a process and a connection: one client, or several built-in models.
 type group []scenarios.Client
 
-// groups divides the clients of a scenario, in their order: up to pack models of one entry form a group. A client that may be started again, or
-// ended because it hangs, is alone.
-func groups(clients []scenarios.Client, pack int) []group {
+// groups divides the clients of a scenario, in their order: up to pack models that follow one another, and that may be together, form a group.
+func groups(clients []scenarios.Client, pack int, together func(a, b *scenarios.Client) bool) []group {
 	var all []group
 	for i := range clients {
-		cl := clients[i]
-		if n := len(all) - 1; n >= 0 && cl.Model != "" && cl.Restarts == 0 && cl.HangTimeout == 0 && all[n][0].Entry == cl.Entry && len(all[n]) < pack {
-			all[n] = append(all[n], cl)
+		if n := len(all) - 1; n >= 0 && len(all[n]) < pack && together(&all[n][0], &clients[i]) {
+			all[n] = append(all[n], clients[i])
 			continue
 		}
-		all = append(all, group{cl})
+		all = append(all, group{clients[i]})
 	}
 	return all
 }
@@ -50,9 +48,10 @@ type Part struct {
 	Model *federates.Model
 }
 
-// An Instance describes the built-in models of one process, on its command line: one client, or several that follow one
+// An Instance describes built-in models of one process, on its command line: one client, or several that follow one
 // another in their entry.
 type Instance struct {
+	Name         string         `json:"name,omitempty"` // the full name of the client; empty: its process is told, or there are several
 	Model        string         `json:"model"`
 	With         map[string]any `json:"with,omitempty"`
 	Scope        string         `json:"scope,omitempty"` // the full name of the scenario inside that the clients are from
@@ -63,7 +62,8 @@ type Instance struct {
 	Seed         uint64         `json:"seed"`
 	Dir          string         `json:"dir"`
 	AllowOutside bool           `json:"allow_outside,omitempty"`
-	DirOf        string         `json:"-"` // what lies in Dir, in errors; empty: the scenario
+	DirOf        string         `json:"-"`              // what lies in Dir, in errors; empty: the scenario
+	More         []Instance     `json:"more,omitempty"` // the other models of the process
 }
 
 // ParseInstance reads the argument after "client --instance".
@@ -77,9 +77,29 @@ func ParseInstance(text string) (*Instance, error) {
 	return &in, nil
 }
 
-// Parts makes the models. A single model gets the name; several get the names that the scenario gives them.
+// instances describe the models of a group.
+func (g group) instances(seed uint64, allowOutside bool) Instance {
+	var all []Instance
+	for i := range g {
+		cl := &g[i]
+		if i > 0 && cl.Entry == g[i-1].Entry && cl.Scope == g[i-1].Scope {
+			last := &all[len(all)-1]
+			last.Name, last.Group = "", last.Group+1
+			continue
+		}
+		all = append(all, Instance{
+			Name: cl.Name, Model: cl.Model, With: cl.With, Scope: cl.Scope.Name(), Entry: cl.Scope.Calls(cl.Entry), Index: cl.Index, Count: cl.Count, Group: 1,
+			Seed: seed, Dir: cl.Dir, AllowOutside: allowOutside,
+		})
+	}
+	all[0].More = all[1:]
+	return all[0]
+}
+
+// Parts makes the models. A single model that is not named gets the name; several get the names that the scenario gives them.
 func (in *Instance) Parts(name string) ([]Part, error) {
 	var parts []Part
+	name = cmp.Or(in.Name, name)
 	for i := range max(in.Group, 1) {
 		if in.Group > 1 {
 			name = in.within() + fmt.Sprintf("%s-%d", in.Entry, in.Index+i)
@@ -94,6 +114,13 @@ func (in *Instance) Parts(name string) ([]Part, error) {
 			return nil, err
 		}
 		parts = append(parts, Part{name, m})
+	}
+	for i := range in.More {
+		more, err := in.More[i].Parts("")
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, more...)
 	}
 	return parts, nil
 }

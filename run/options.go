@@ -31,6 +31,23 @@ func (o *Options) idles(name string) bool {
 	return o.Transport != Transports[0] && !o.Serve && !o.far() && o.Pack <= 1 && slices.Contains(o.Idle, name)
 }
 
+// together reports whether two clients may share a process: models whose process nobody ends for one of them, and in the same place.
+func (o *Options) together(sc *scenarios.Scenario, a, b *scenarios.Client) bool {
+	for _, c := range []*scenarios.Client{a, b} {
+		if c.Model == "" || c.Model == cellModel || c.Restarts > 0 || c.HangTimeout > 0 {
+			return false
+		}
+	}
+	hostA, placedA := sc.Placement[a.Name]
+	hostB, placedB := sc.Placement[b.Name]
+	return a.Detach == b.Detach && o.inside(*a) == o.inside(*b) && hostA == hostB && placedA == placedB
+}
+
+// groups are those of a run.
+func (o *Options) groups(sc *scenarios.Scenario) []group {
+	return groups(sc.Clients, o.Pack, func(a, b *scenarios.Client) bool { return o.together(sc, a, b) })
+}
+
 // restarts returns how often the process of each client may be started again that has one; by name.
 func (o *Options) restarts(sc *scenarios.Scenario) map[string]int {
 	limits := map[string]int{}

@@ -83,8 +83,7 @@ type Options struct {
 	// Patience is how long, in wall-clock time, a process may go on after its client has left, before it is ended. Zero:
 	// 10 s.
 	Patience time.Duration
-	// Pack is how many clients of one entry of the scenario (built-in models with a count) may share a process and a
-	// connection. Zero: each client has its own.
+	// Pack is how many built-in models that follow one another in the scenario may share a process and a connection. Zero: each client has its own.
 	Pack int
 	// Nested has each scenario inside of the scenario carried out by a dispatcher of its own: see ADR 38. One that is inside of such a one shares its.
 	Nested bool

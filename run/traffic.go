@@ -22,7 +22,7 @@ type plan struct {
 
 // plan reads what says where clients go. What is wrong is told before anybody waits for hosts.
 func (c *clients) plan() (p plan, err error) {
-	p.groups = slices.DeleteFunc(groups(c.scenario.Clients, c.options.Pack), func(g group) bool { return g[0].External || c.options.inside(g[0]) })
+	p.groups = slices.DeleteFunc(c.options.groups(c.scenario), func(g group) bool { return g[0].External || c.options.inside(g[0]) })
 	p.groups = append(p.groups, c.cells.groups()...)
 	p.of = map[string]int{}
 	for i, g := range p.groups {

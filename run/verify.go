@@ -71,10 +71,9 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, transports []
 	}()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for i := range runs {
-		r := VerifiedRun{
-			Transport: transports[i%len(transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)],
-			Pack:   packs(sc, verifyPacks[i%len(verifyPacks)]),
-			RunDir: filepath.Join(root, strconv.Itoa(i+1)),
+		r := VerifiedRun{Transport: transports[i%len(transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)], RunDir: filepath.Join(root, strconv.Itoa(i+1))}
+		if packed := (&Options{Transport: r.Transport, Inside: o.Inside, Pack: verifyPacks[i%len(verifyPacks)]}); len(packed.groups(sc)) < len(sc.Clients) {
+			r.Pack = packed.Pack
 		}
 		if err := v.add(ctx, sc, o, r); err != nil || v.Error != "" {
 			return v, err
@@ -116,14 +115,6 @@ func (v *Verdict) add(ctx context.Context, sc *scenarios.Scenario, o Options, r 
 		v.Divergence, err = divergence(v.Runs[0].RunDir, r.RunDir)
 	}
 	return err
-}
-
-// packs returns pack if that makes any clients of the scenario share a process, and else 0.
-func packs(sc *scenarios.Scenario, pack int) int {
-	if len(groups(sc.Clients, pack)) < len(sc.Clients) {
-		return pack
-	}
-	return 0
 }
 
 // divergence describes the first message in which two runs differ.

@@ -101,7 +101,7 @@ func newRun(std streams) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().IntVar(&f.how.Pack, "pack", 0, "let this `number` of clients of one entry of the scenario share a process and a connection")
+	cmd.Flags().IntVar(&f.how.Pack, "pack", 0, "let this `number` of built-in models that follow one another in the scenario share a process and a connection")
 	cmd.Flags().StringVar(&f.how.Transport, "transport", "mem",
 		"the `transport`: mem keeps built-in models in this process and gives commands a unix socket;\n"+
 			processTransports()+" (shm is memory shared on this host) put every client in a process of its own")

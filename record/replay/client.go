@@ -110,10 +110,6 @@ func once(ctx context.Context, r *record.Run, id metasim.ClientID, p *Program, s
 	return x, ended, nil
 }
 
-// errNothingSaid tells that a connection has ended on which nothing was said. It was not the client's: another metasim may have looked whether somebody listens
-// here, before it removes what was left behind.
-var errNothingSaid = errors.New("nothing was said")
-
 // serve starts the program, and serves its connection. When both are done it returns how the program ended, and what prevented the
 // check. How the program ends after its last message does not matter.
 func (p *Program) serve(ctx context.Context, name, token string, exchange func(wire.Conn) error) (ended, err error) {

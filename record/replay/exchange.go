@@ -54,6 +54,10 @@ func newExchange(name, token string, about wire.About, scopes scope.Set, t *tape
 // Put adds a packet to what is to be written.
 func (x *exchange) Put(p wire.Packet) { x.batch = append(x.batch, p) }
 
+// errNothingSaid tells that a connection has ended on which nothing was said. It was not the client's: another metasim may have looked whether somebody listens
+// here, before it removes what was left behind.
+var errNothingSaid = errors.New("nothing was said")
+
 // serve talks with the client until its part is over, or until the first difference. The error says what prevented the
 // check.
 func (x *exchange) serve(conn wire.Conn) error {
