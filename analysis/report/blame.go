@@ -1,12 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"metasim/analysis/trace"
 )
 
-// A BlameReport is how long one client waited for another. HeldBy is empty if the run was paced or paused.
+// A BlameReport is how long one client waited for another. HeldBy is empty if the run was paced or paused, or was nested and waited for the run around it.
 type BlameReport struct {
 	Waiting  string  `json:"waiting"`
 	HeldBy   string  `json:"held_by"`
@@ -16,12 +17,15 @@ type BlameReport struct {
 	HeldByHost  string `json:"held_by_host,omitempty"`
 }
 
-// Holder returns what the client waited for: another client, or the pace of the run.
-func (b BlameReport) Holder() string {
-	if b.HeldBy == "" {
-		return "the pace of the run"
+// Holder returns what a client waited for: another client, the pace of the run, or the run around it.
+func (r *Report) Holder(b BlameReport) string { return cmp.Or(b.HeldBy, r.pace()) }
+
+// pace is what a client waits for that waits for no other.
+func (r *Report) pace() string {
+	if r.Nested {
+		return "the run around it"
 	}
-	return b.HeldBy
+	return "the pace of the run"
 }
 
 // maxBlame is how many rows of Blame a Report has.
@@ -58,7 +62,7 @@ func (r *Report) blameTable(p *printer) {
 		{head: "on", word: true, rank: 2, hidden: len(r.Hosts) == 0}, {head: "time"}, {head: "of the run", rank: 1},
 	}}
 	for _, p := range r.Blame[:min(len(r.Blame), maxRows)] {
-		t.add(p.Waiting, p.WaitingHost, p.Holder(), p.HeldByHost, Span(p.BlockedS), percent(trace.Ratio(p.BlockedS, r.WallS)))
+		t.add(p.Waiting, p.WaitingHost, r.Holder(p), p.HeldByHost, Span(p.BlockedS), percent(trace.Ratio(p.BlockedS, r.WallS)))
 	}
 	if r.BlameResolutionS > 0 {
 		t.note = "the chains of waiting clients are so long that they were looked up only every " + Span(r.BlameResolutionS)

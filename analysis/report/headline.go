@@ -10,7 +10,7 @@ import (
 	"metasim/metasim"
 )
 
-// Paced reports whether the pace of the run, or a pause, took most of the wall-clock time. Then nothing else makes the run faster.
+// Paced reports whether the pace of the run, a pause, or the run around it took most of the wall-clock time. Then nothing else makes the run faster.
 func (r *Report) Paced() bool { return r.PacedS >= 0.5*r.WallS && r.PacedS > 0 }
 
 // machine says what lies between the conservative critical path and the wall-clock time.
@@ -18,7 +18,7 @@ func (r *Report) machine() string {
 	const rest = "transport and dispatcher"
 	switch {
 	case r.Paced():
-		return "the pace of the run, " + rest
+		return r.pace() + ", " + rest
 	case r.CoreWaitS >= 0.01*r.WorkS && r.CoreWaitS > 0:
 		return "waiting for one of " + plural(uint64(r.Cores), "core") + ", " + rest
 	case r.Cores == 0:

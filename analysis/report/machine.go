@@ -9,7 +9,7 @@ import (
 // A Machine splits the time between the conservative critical path and the wall-clock time: on each of its hops the path went through a
 // client's report, the dispatcher and an authorization. CoreWaitS and RoundsS are estimates from what was measured; TransportS is the rest.
 type Machine struct {
-	PacedS float64 `json:"paced_s"` // the pace of the run, or pauses
+	PacedS float64 `json:"paced_s"` // the pace of the run, pauses, or the run around it
 	// CoreWaitS is how long clients on the path waited for a core: their waits, by the part of their work that is on the path.
 	CoreWaitS float64 `json:"core_wait_s"`
 	// RoundsS is how long the dispatcher took: the average round of the server for each hop. 0: rounds were not measured, and TransportS
@@ -63,12 +63,16 @@ func (r *Report) machineParts() []machinePart {
 	if r.Transport == "mem" {
 		pack = "longer delays and promises, so that a client does more in each grant"
 	}
+	faster := "a higher rate"
+	if r.Nested {
+		faster = "the report of that run says whom it waited for"
+	}
 	rest := "transport"
 	if m.RoundsS == 0 {
 		rest = "transport and dispatcher"
 	}
 	return []machinePart{
-		{"the pace of the run", m.PacedS, "a higher rate"},
+		{r.pace(), m.PacedS, faster},
 		{waitingForACore, m.CoreWaitS, "more cores, or fewer clients that compute at once"},
 		{"dispatcher", m.RoundsS, "fewer frames: longer delays, promises, several values in one message"},
 		{rest, m.TransportS, pack},

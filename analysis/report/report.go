@@ -41,7 +41,9 @@ type Report struct {
 	CoreWaitS float64 `json:"core_wait_s"`
 	// MemoryS is how long clients waited for memory, summed over those.
 	MemoryS float64 `json:"memory_s"`
-	// PacedS is how long clients waited for the pace of the run, or for the end of a pause, on average.
+	// Nested says that this is a run inside another one, with a dispatcher of its own.
+	Nested bool `json:"nested,omitempty"`
+	// PacedS is how long clients waited for the pace of the run, for the end of a pause, or for the run around it, on average.
 	PacedS      float64 `json:"paced_s"`
 	Parallelism float64 `json:"parallelism"` // work / wall
 	SimNS       int64   `json:"end_sim_ns"`  // the latest activity of any client
@@ -126,6 +128,7 @@ func New(t *trace.Timeline) *Report {
 // About adds what the manifest of the run says.
 func (r *Report) About(m *journal.Manifest) {
 	r.Scenario, r.Error, r.Digest, r.Deterministic = m.Scenario, m.Error, m.Digest, m.Deterministic
+	r.Nested = len(m.Outside) > 0
 	r.Transport, r.Host, r.Metasim, r.Seed, r.Command = m.Transport, m.Host, m.Metasim, m.Seed, m.Command
 	if !m.Started.IsZero() {
 		r.Started = m.Started.Format(time.RFC3339)

@@ -145,7 +145,7 @@ func blame(r *report.Report) (*plot.Plot, error) {
 	waited := part{color: waitColor}
 	var names []string
 	for _, b := range r.Blame[:min(len(r.Blame), maxBars)] {
-		names = append(names, b.Waiting+" for "+b.Holder())
+		names = append(names, b.Waiting+" for "+r.Holder(b))
 		waited.values = append(waited.values, b.BlockedS)
 	}
 	return bars(r.Scenario+": which client waited for which", names, waited)

@@ -42,7 +42,7 @@ function breakdown() {
 
 // blamePairs returns the pairs that are drawn: of the ten clients that waited longest, and the ten that others waited for longest.
 function blamePairs() {
-  const pairs = (report.blame || []).slice(0, 40).map((b) => ({ from: b.waiting, to: b.held_by || 'the pace of the run', time: b.blocked_s }));
+  const pairs = (report.blame || []).slice(0, 40).map((b) => ({ from: b.waiting, to: b.held_by || (report.nested ? 'the run around it' : 'the pace of the run'), time: b.blocked_s }));
   const top = (side) => {
     const sums = new Map();
     for (const p of pairs) sums.set(p[side], (sums.get(p[side]) || 0) + p.time);
