@@ -144,8 +144,12 @@ func (f *farCell) setup(sc *scenarios.Scenario, o *Options) ([]byte, error) {
 func (all *farCells) accept() {
 	for {
 		conn, err := all.listen.outside.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return // the run is over
+		}
 		if err != nil {
-			return // closed: the run is over
+			all.cancel(fmt.Errorf("no nested run can join any more: %w", err))
+			return
 		}
 		all.work.Go(func() {
 			if f := all.meet(conn); f != nil {
