@@ -241,7 +241,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		work.Go(func() { r.server.Fail(err) })
 	} else if r.options.far() {
 		r.clients.watchHosts(ctx)
-		r.notePlaces(ctx)
+		r.notePlaces(stopped)
 	}
 	if r.restart != nil {
 		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
