@@ -56,7 +56,7 @@ func Resume(ctx context.Context, recorded *record.Run, o Options) (*Outcome, err
 	reader.SkipEffects()
 	r := &runner{scenario: sc, options: &o, doors: doors, dir: recorded.Dir, record: &recorder{dir: recorded.Dir, log: o.Log, manifest: *manifest, writer: writer,
 		checkpoints: past.NewCheckpoints(past.In(recorded.Dir), m.Started.UnixNano())}}
-	r.rest = &rest{left: map[metasim.ClientID]bool{}, reader: reader, writer: writer, dir: recorded.Dir, forget: func(size int64) error {
+	r.rest = &rest{left: map[metasim.ClientID]bool{}, reader: reader, writer: writer, dir: recorded.Dir, stop: func() error { return context.Cause(ctx) }, forget: func(size int64) error {
 		return r.record.checkpoints.Forget(len(m.Clients), size)
 	}}
 	err = r.open(ctx, table)
@@ -140,6 +140,9 @@ func unended(dir journal.Dir) (*journal.Manifest, error) {
 
 // Next implements server.Resume. What is damaged is left out, with all that follows.
 func (r *rest) Next() (wall int64, ev metasim.Event, recorded []byte, err error) {
+	if err := r.stop(); err != nil {
+		return 0, nil, nil, err
+	}
 	e, err := r.reader.Next()
 	if leave, ok := e.Event.(*metasim.Leave); ok {
 		r.left[leave.Client] = true

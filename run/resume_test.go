@@ -182,6 +182,21 @@ links:
 	}
 }
 
+// TestResumeStopped: a run that is stopped while its journal is read stays as it was.
+func TestResumeStopped(t *testing.T) {
+	t.Parallel()
+	quiet := carryOut(t, parse(t, twoSources), options(t, "mem"))
+	whole, err := os.ReadFile(filepath.Join(quiet.RunDir, "journal"))
+	require.NoError(t, err)
+	cutShort(t, quiet.RunDir, whole[:len(whole)/2])
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	_, err = run.Resume(ctx, recorded(t, quiet.RunDir), run.Options{})
+	require.ErrorIs(t, err, enough)
+	require.Equal(t, quiet.Digests, resume(t, quiet.RunDir).Digests)
+}
+
 // TestResumeWithARate: a run that keeps to a rate goes on at that rate from where it was, and not from its start.
 func TestResumeWithARate(t *testing.T) {
 	t.Parallel()

@@ -253,6 +253,7 @@ type rest struct {
 	reader *journal.Reader
 	writer *journal.Writer
 	dir    journal.Dir
+	stop   func() error           // why it is to be read no further; nil: it goes on
 	forget func(size int64) error // removes checkpoints that a journal of this size lacks
 }
 
