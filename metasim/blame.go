@@ -77,7 +77,7 @@ func (r Reason) String() string {
 // wait for what it does next.
 //
 // A Hold in the chain may be Blocked with a Reason other than Heard: From waits, but its Send comes from its own promise, next
-// event or pending message. The Holds after it say why From has not given a better bound yet.
+// event or pending message. The Holds after it say why From has not given a better bound yet: that may be NoCredit.
 //
 // What raises the safe time of the client is a report of a client on the chain, up to and with the first From whose Reason is
 // not Heard; where that Reason is Promised, also a report of a client that holds this From back.
@@ -104,8 +104,9 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		}
 		return chain
 	}
-	for range d.clients { // each is on the chain once at most, as Send falls
-		if c := &d.clients[id]; d.lacksCredit(c) {
+	why := Reason(0)
+	for range len(d.clients) + 1 { // each is on the chain once at most, as Send falls
+		if c := &d.clients[id]; why != Heard && d.lacksCredit(c) { // what it may hear decides elsewhere
 			return append(chain, Hold{Hop: Hop{From: id, To: id}, Reason: NoCredit, Due: c.credit})
 		}
 		from, memory := d.holder(id)
@@ -117,7 +118,7 @@ func (d *Dispatcher) Blame(chain []Hold, id ClientID) []Hold {
 		if h.Reason != Heard && !h.Blocked {
 			return chain
 		}
-		id = from
+		id, why = from, h.Reason
 	}
 	return chain
 }
@@ -204,8 +205,8 @@ func (d *Dispatcher) reason(from ClientID) (reason Reason, send Instant, blocked
 	default:
 		reason = Pending
 	}
-	if c.proxy { // its safe time does not hold it back, nor does memory where it might answer sooner than it waits for
-		return reason, send, c.waiting && !send.Before(c.need()) && d.starves(c)
+	if c.proxy { // its safe time does not hold it back, nor does memory or credit where it might answer sooner than it waits for
+		return reason, send, c.waiting && !send.Before(c.need()) && (d.lacksCredit(c) || d.starves(c))
 	}
 	// Where From waits its Send is not before its Safe, so that Send falls along the chain and the chain ends.
 	return reason, send, c.waiting && (d.lacksCredit(c) || d.starves(c) || !d.reaches(c, d.safe(c)))

@@ -86,9 +86,12 @@ func (h *HeldTimes) count(took int64) {
 	}
 }
 
-// root returns the From of the last Hold that Blame returns. What is found for one client holds for all on its chain.
+// root returns the From of the last Hold that Blame returns, if that is another client. What is found for one client holds for all on its chain.
 func (h *HeldTimes) root(id ClientID) ClientID {
 	root := noClient
+	if h.d.lacksCredit(&h.d.clients[id]) {
+		return root
+	}
 	h.path = h.path[:0]
 	for {
 		if h.seen[id] == h.look {
@@ -111,12 +114,13 @@ func (h *HeldTimes) root(id ClientID) ClientID {
 	return root
 }
 
-// firstHolder returns the From of the first Hold that Blame returns for a client, and whether it is the last.
+// firstHolder returns the From of the first Hold that Blame returns for a client, and whether it is the last, or waits for credit. The client itself is taken to
+// have credit: on a chain that matters only where a Hold is not for what may be heard.
 func (d *Dispatcher) firstHolder(id ClientID) (from ClientID, ends bool) {
 	from, memory := d.holder(id)
 	if from == noClient || !memory && !d.forest.SafeTime(id.node()).Before(Earlier(d.end, d.permit)) {
 		return noClient, true
 	}
 	reason, _, blocked := d.reason(from)
-	return from, (memory || reason != Heard) && !blocked
+	return from, (memory || reason != Heard) && (!blocked || d.lacksCredit(&d.clients[from]))
 }

@@ -8,16 +8,27 @@ import (
 )
 
 // checkHeld compares the roots by which waits are counted with those of the chains.
-func (n *network) checkHeld(chains [][]Hold) error {
-	h := NewHeldTimes(n.d)
+func (n *network) checkHeld(chains [][]Hold) error { return checkHeld(n.d, chains) }
+
+// checkRoots does so for the chains of now.
+func checkRoots(d *Dispatcher) error {
+	var chains [][]Hold
+	for i := range d.clients {
+		chains = append(chains, d.Blame(nil, ClientID(i)))
+	}
+	return checkHeld(d, chains)
+}
+
+func checkHeld(d *Dispatcher, chains [][]Hold) error {
+	h := NewHeldTimes(d)
 	h.look = 1
 	for i, chain := range chains {
 		want := noClient
-		if k := len(chain) - 1; k >= 0 && chain[k].Reason != Paused {
+		if k := len(chain) - 1; k >= 0 && chain[k].Reason != Paused && (k > 0 || chain[k].Reason != NoCredit) {
 			want = chain[k].From
 		}
-		if got := h.root(ClientID(i)); n.d.clients[i].state != gone && got != want {
-			return fmt.Errorf("the root of %s is %d, not %d: %+v", n.d.clients[i].name, got, want, chain)
+		if got := h.root(ClientID(i)); d.clients[i].state != gone && got != want {
+			return fmt.Errorf("the root of %s is %d, not %d: %+v", d.clients[i].name, got, want, chain)
 		}
 	}
 	return nil

@@ -323,6 +323,7 @@ func TestMemoryCredit(t *testing.T) {
 	require.Equal(t, Hop{From: 0, To: 1, Channel: "X", Min: 5}, chain[0].Hop)
 	require.True(t, chain[0].Blocked)
 	require.Equal(t, wants, chain[1])
+	require.NoError(t, checkRoots(d))
 	d.Step(&Credit{Client: 0, Until: At(3)})
 	d.Settle()
 	require.Equal(t, At(3), d.clients[0].granted)
@@ -335,4 +336,25 @@ func TestMemoryCredit(t *testing.T) {
 	require.Equal(t, At(10), d.clients[0].granted)
 	require.Empty(t, d.Blame(nil, 0))
 	require.Equal(t, Infinity, until(Infinity))
+}
+
+// Where a client that waits for credit may hear something before it sends, whoever may send it that holds up others, and not the credit.
+func TestMemoryCreditOnTheWay(t *testing.T) {
+	d, err := New(Config{Clients: []string{"a", "b", "c"}, Delays: apart(5)})
+	require.NoError(t, err)
+	d.Step(&Join{Client: 0, Publications: []string{"X"}})
+	d.Step(&Join{Client: 1, Publications: []string{"Y"}, Subscriptions: []string{"X"}})
+	d.Step(&Join{Client: 2, Subscriptions: []string{"Y"}})
+	d.Step(&Begin{})
+	d.Step(&Credit{Client: 1, Until: Start})
+	d.Step(&PollWait{Client: 0, Report: Report{NextEvent: At(1)}, Want: At(1)})
+	d.Step(&PollWait{Client: 1, Report: Report{NextEvent: At(100)}, Want: At(3), Messages: true})
+	d.Step(&PollWait{Client: 2, Report: Report{NextEvent: Infinity}, Want: Infinity, Messages: true})
+	d.Settle()
+	require.Equal(t, []Hold{{Hop: Hop{From: 1, To: 1}, Reason: NoCredit, Due: Start}}, d.Blame(nil, 1))
+	chain := d.Blame(nil, 2)
+	require.Len(t, chain, 2)
+	require.Equal(t, Heard, chain[0].Reason)
+	require.Equal(t, Hop{From: 0, To: 1, Channel: "X", Min: 5}, chain[1].Hop)
+	require.NoError(t, checkRoots(d))
 }

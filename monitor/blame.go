@@ -65,7 +65,21 @@ func (m *Monitor) toExplain(shot *server.Snapshot) int {
 	if root := m.root(shot); root >= 0 {
 		return behind(shot, root)
 	}
+	if id := shortOfCredit(shot); id >= 0 {
+		return id
+	}
 	return quietest(shot)
+}
+
+// shortOfCredit is the client furthest behind of those that wait for the run around this one; or -1.
+func shortOfCredit(shot *server.Snapshot) int {
+	last := -1
+	for i := range shot.Clients {
+		if c := &shot.Clients[i]; c.Halted == metasim.NoCredit && (last < 0 || c.Clock.Before(shot.Clients[last].Clock)) {
+			last = i
+		}
+	}
+	return last
 }
 
 // root is the client with the most blame, of those that others wait for now; or -1.

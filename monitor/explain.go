@@ -45,6 +45,9 @@ func forDisk(shot *server.Snapshot) string {
 
 // explainAlone explains a run in which no client holds up others.
 func (m *Monitor) explainAlone(shot *server.Snapshot) []string {
+	if id := shortOfCredit(shot); id >= 0 {
+		return []string{m.describe(shot, metasim.ClientID(id), m.examiner())}
+	}
 	if id := quietest(shot); id >= 0 && (!shot.Started || shot.Wall-shot.Clients[id].Since >= silent) {
 		return []string{m.describe(shot, metasim.ClientID(id), m.examiner())}
 	}
@@ -178,7 +181,7 @@ func hop(shot *server.Snapshot, h *metasim.Hold) string {
 // halted says why a client waits that waits for no other: the driver does not let the run go on, or the run around it does not let the client.
 func halted(shot *server.Snapshot, why metasim.Reason) string {
 	if why == metasim.NoCredit {
-		return "the run around this one takes no more of what it sends until it has come further itself"
+		return "the run around this one has not come far enough to take more of what this client sends"
 	}
 	if shot.Halt.Paused && !shot.Halt.Driver {
 		return fmt.Sprintf("the run is paused at %v, and metasim ctl resume lets it go on", shot.Now)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"net"
@@ -55,6 +56,7 @@ type farCells struct {
 	listen *listeners
 	cancel context.CancelCauseFunc
 	over   chan struct{} // closed when the outer run is over
+	log    *slog.Logger
 	work   sync.WaitGroup
 }
 
@@ -99,7 +101,7 @@ func listenFar(outer *runner, sc *scenarios.Scenario, cells []*farCell, cancel c
 	if err != nil {
 		return nil, fmt.Errorf("the processes of nested runs cannot join: %w", err)
 	}
-	all := &farCells{cells: cells, listen: l, cancel: cancel, over: make(chan struct{})}
+	all := &farCells{cells: cells, listen: l, cancel: cancel, over: make(chan struct{}), log: o.Log}
 	for _, f := range cells {
 		setup, err := f.setup(sc, outer.options)
 		if err != nil {
@@ -140,6 +142,9 @@ func (f *farCell) setup(sc *scenarios.Scenario, o *Options) ([]byte, error) {
 	return json.Marshal(s)
 }
 
+// acceptPause is how long accept waits when it cannot take in a process.
+const acceptPause = 100 * time.Millisecond
+
 // accept takes in the processes, each in a goroutine of its own.
 func (all *farCells) accept() {
 	for {
@@ -147,9 +152,13 @@ func (all *farCells) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return // the run is over
 		}
-		if err != nil {
-			all.cancel(fmt.Errorf("no nested run can join any more: %w", err))
-			return
+		if err != nil { // the system is short of something
+			all.log.Warn("the process of a nested run cannot be taken in; it is tried again", "cause", err)
+			select {
+			case <-all.over:
+			case <-time.After(acceptPause):
+			}
+			continue
 		}
 		all.work.Go(func() {
 			if f := all.meet(conn); f != nil {

@@ -49,7 +49,7 @@ type Part struct {
 }
 
 // An Instance describes built-in models of one process, on its command line: one client, or several that follow one
-// another in their entry.
+// another in their entry; and those of other entries in More.
 type Instance struct {
 	Name         string         `json:"name,omitempty"` // the full name of the client; empty: its process is told, or there are several
 	Model        string         `json:"model"`
@@ -94,6 +94,22 @@ func (g group) instances(seed uint64, allowOutside bool) Instance {
 	}
 	all[0].More = all[1:]
 	return all[0]
+}
+
+// mostTold is how many bytes a process of several models is told of them: Linux lets an argument have 128 KiB.
+const mostTold = 64 << 10
+
+// fitting divides a group into such that their processes can be told of their models.
+func (g group) fitting() []group {
+	if len(g) == 1 {
+		return []group{g}
+	}
+	text, err := json.Marshal(g.instances(0, false)) // an error is told where a process is started
+	if err != nil || len(text) <= mostTold {
+		return []group{g}
+	}
+	half := len(g) / 2
+	return append(g[:half:half].fitting(), g[half:].fitting()...)
 }
 
 // Parts makes the models. A single model that is not named gets the name; several get the names that the scenario gives them.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,16 @@ func TestInstances(t *testing.T) {
 			require.NoError(t, err)
 			in, err := ParseInstance(string(text))
 			require.NoError(t, err)
+			told := g
+			for _, of := range append([]Instance{*in}, in.More...) {
+				for k := range of.Group {
+					cl := &told[0]
+					require.Equal(t, []any{cl.Model, cl.With, cl.Scope.Calls(cl.Entry), cl.Scope.Name(), cl.Index, cl.Count, cl.Dir, uint64(7)},
+						[]any{of.Model, of.With, of.Entry, of.Scope, of.Index + k, of.Count, of.Dir, of.Seed})
+					told = told[1:]
+				}
+			}
+			require.Empty(t, told)
 			parts, err := in.Parts("")
 			require.NoError(t, err)
 			var names []string
@@ -66,4 +77,31 @@ func TestInstances(t *testing.T) {
 		}
 	}
 	require.Len(t, (&Options{Transport: "unix", Pack: 12}).groups(sc), 1, "all of them share a process")
+}
+
+// A process is told of no more models than fit into an argument, however many may share it.
+func TestGroupsFit(t *testing.T) {
+	var sc scenarios.Scenario
+	for i := range 3000 {
+		sc.Clients = append(sc.Clients, scenarios.Client{Name: fmt.Sprint("c", i), Entry: fmt.Sprint("c", i), Model: "sink", With: map[string]any{"channels": []any{"A"}}, Count: 1})
+	}
+	sc.Clients[1000].With = map[string]any{"channels": []any{strings.Repeat("A", 2*mostTold)}} // it is told, or not, as it is
+	var names []string
+	all := (&Options{Transport: "unix", Pack: 5000}).groups(&sc)
+	require.Less(t, len(all), 30)
+	for _, g := range all {
+		text, err := json.Marshal(g.instances(1, true))
+		require.NoError(t, err)
+		require.True(t, len(text) < mostTold+100 || len(g) == 1, "%d bytes", len(text))
+		names = append(names, g.names()...)
+	}
+	require.Len(t, names, len(sc.Clients))
+	for i, name := range names {
+		require.Equal(t, sc.Clients[i].Name, name)
+	}
+	crowd := scenarios.Scenario{Clients: make([]scenarios.Client, 5000)}
+	for i := range crowd.Clients {
+		crowd.Clients[i] = scenarios.Client{Name: fmt.Sprint("c-", i), Entry: "c", Model: "sink", Index: i, Count: 5000}
+	}
+	require.Len(t, (&Options{Transport: "unix", Pack: 5000}).groups(&crowd), 1, "one description is enough for an entry")
 }

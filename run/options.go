@@ -44,8 +44,11 @@ func (o *Options) together(sc *scenarios.Scenario, a, b *scenarios.Client) bool 
 }
 
 // groups are those of a run.
-func (o *Options) groups(sc *scenarios.Scenario) []group {
-	return groups(sc.Clients, o.Pack, func(a, b *scenarios.Client) bool { return o.together(sc, a, b) })
+func (o *Options) groups(sc *scenarios.Scenario) (all []group) {
+	for _, g := range groups(sc.Clients, o.Pack, func(a, b *scenarios.Client) bool { return o.together(sc, a, b) }) {
+		all = append(all, g.fitting()...)
+	}
+	return all
 }
 
 // restarts returns how often the process of each client may be started again that has one; by name.

@@ -237,9 +237,9 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	})()
 	var work sync.WaitGroup
 	// However long a cluster takes: start_timeout begins after it. Until the server serves it does not hear that the run is stopped.
-	if err := r.clients.prepare(stopped); err != nil {
+	if err := r.clients.prepare(stopped); err != nil && stopped.Err() == nil {
 		work.Go(func() { r.server.Fail(err) })
-	} else if r.options.far() {
+	} else if err == nil && r.options.far() {
 		r.clients.watchHosts(ctx)
 		r.notePlaces(stopped)
 	}

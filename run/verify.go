@@ -37,7 +37,7 @@ type VerifiedRun struct {
 }
 
 // verifyProcs are the numbers of processors, and verifyPacks the numbers of clients that share a process, which the runs take
-// in turn, like the transports: each run differs from the one before in all three.
+// in turn, like the transports: each run differs from the one before in all three, and in the second round each transport has the other number.
 var (
 	verifyProcs = []int{1, 2, 8}
 	verifyPacks = []int{0, 8}
@@ -71,9 +71,10 @@ func Verify(ctx context.Context, sc *scenarios.Scenario, runs int, transports []
 	}()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for i := range runs {
-		r := VerifiedRun{Transport: transports[i%len(transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)], RunDir: filepath.Join(root, strconv.Itoa(i+1))}
-		if packed := (&Options{Transport: r.Transport, Inside: o.Inside, Pack: verifyPacks[i%len(verifyPacks)]}); len(packed.groups(sc)) < len(sc.Clients) {
-			r.Pack = packed.Pack
+		r := VerifiedRun{
+			Transport: transports[i%len(transports)], GOMAXPROCS: verifyProcs[i%len(verifyProcs)],
+			Pack:   packs(sc, verifyPacks[(i+i/len(transports))%len(verifyPacks)]),
+			RunDir: filepath.Join(root, strconv.Itoa(i+1)),
 		}
 		if err := v.add(ctx, sc, o, r); err != nil || v.Error != "" {
 			return v, err
@@ -115,6 +116,15 @@ func (v *Verdict) add(ctx context.Context, sc *scenarios.Scenario, o Options, r 
 		v.Divergence, err = divergence(v.Runs[0].RunDir, r.RunDir)
 	}
 	return err
+}
+
+// packs returns pack if an entry of the scenario has several models, and else 0: then each client has a process of its own.
+func packs(sc *scenarios.Scenario, pack int) int {
+	ofOneEntry := func(a, b *scenarios.Client) bool { return a.Entry == b.Entry && new(Options).together(sc, a, b) }
+	if len(groups(sc.Clients, pack, ofOneEntry)) < len(sc.Clients) {
+		return pack
+	}
+	return 0
 }
 
 // divergence describes the first message in which two runs differ.

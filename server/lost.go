@@ -151,7 +151,7 @@ func (s *Server) holder(id metasim.ClientID) *Holder {
 		return nil
 	}
 	chain := s.dispatcher.Blame(nil, id)
-	if len(chain) == 0 || chain[len(chain)-1].From == id {
+	if len(chain) == 0 || chain[len(chain)-1].From == id || chain[len(chain)-1].Reason == metasim.NoCredit {
 		return nil
 	}
 	root := chain[len(chain)-1].From

@@ -75,7 +75,7 @@ type ClientSnapshot struct {
 	Checkpoints             int           // that were kept of it
 	CatchesUp               bool          // its process was replaced, and has not come yet to where the old one was
 
-	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which does not wait
+	Held         bool             // it waits for Holder, which may wait for others; Root is the last of them, which waits for no client of this run
 	Holder, Root metasim.ClientID //
 	Halted       metasim.Reason   // it waits for no client of this run: Paused, see Snapshot.Halt; or NoCredit, for the run around this one
 }

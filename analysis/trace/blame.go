@@ -137,9 +137,6 @@ func (b *blame) look(id metasim.ClientID) bool {
 	for i := range b.chain {
 		b.watch(int(b.chain[i].From), note)
 	}
-	if b.chain[len(b.chain)-1].Reason == metasim.NoCredit {
-		b.watch(len(b.t.clients), note)
-	}
 	return true
 }
 

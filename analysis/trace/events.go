@@ -1,6 +1,10 @@
 package trace
 
-import "metasim/metasim"
+import (
+	"slices"
+
+	"metasim/metasim"
+)
 
 // event handles what a client says, before the dispatcher does.
 func (t *tracer) event(ev metasim.Event) {
@@ -12,7 +16,9 @@ func (t *tracer) event(ev metasim.Event) {
 	case *metasim.Begin:
 		t.begin()
 	case *metasim.Permit, *metasim.Credit:
-		t.spoke = append(t.spoke, metasim.ClientID(len(t.clients))) // for the watchers of the pause
+		if pause := metasim.ClientID(len(t.clients)); !slices.Contains(t.spoke, pause) {
+			t.spoke = append(t.spoke, pause) // for the watchers of a pause, and of credit
+		}
 	case *metasim.Send:
 		t.work(ev.Client, ev.Sent)
 		t.record(ev, ev.Client)
