@@ -40,6 +40,7 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 	fmt.Fprintf(w, "messages: %d sent, %d delivered, %d dropped, %d undelivered\n", m.Sent, m.Delivered, m.Dropped, m.Undelivered)
 	fmt.Fprintf(w, "traffic: %d frames in (%s), %d out (%s), %d wake-ups with %s grants each\n", o.FramesIn, bytesText(o.BytesIn),
 		o.FramesOut, bytesText(o.BytesOut), o.Wakeups, grantsEach(o))
+	printHosts(w, o)
 	printWarnings(w, o)
 	printMemory(w, o)
 	if l := o.LCM; l != nil {
@@ -68,6 +69,25 @@ func printOutcome(w *bytes.Buffer, o *run.Outcome) {
 // printDigests prints what proves a run: of what was delivered, of all that was sent, and of the results.
 func printDigests(w io.Writer, deliveries, sends, results string) {
 	fmt.Fprintf(w, "digest: %s\nsends digest: %s\nresults digest: %s\n", deliveries, sends, results)
+}
+
+// printHosts prints how many clients each host had, where there are several, and which hosts were lost.
+func printHosts(w *bytes.Buffer, o *run.Outcome) {
+	if len(o.Hosts) < 2 {
+		return
+	}
+	var hosts []string
+	for _, h := range o.Hosts[:min(len(o.Hosts), shownClients)] {
+		lost := ""
+		if h.Exit != "ended" { // the error, or a warning, says why
+			lost = ", lost"
+		}
+		hosts = append(hosts, fmt.Sprintf("%s (%d%s)", h.Name, len(h.Clients), lost))
+	}
+	if more := len(o.Hosts) - shownClients; more > 0 {
+		hosts = append(hosts, fmt.Sprintf("%d more (see --json)", more))
+	}
+	fmt.Fprintf(w, "hosts: clients on %s\n", strings.Join(hosts, ", "))
 }
 
 // printWarnings prints the warnings, also those that were said when the run began: much may have been printed since.

@@ -61,6 +61,23 @@ func TestOutcomeWarnings(t *testing.T) {
 		"warning: 2 more like these (saturated-link): see --json\n")
 }
 
+// Of a run over several hosts it is said how many clients each had, and which was lost.
+func TestOutcomeHosts(t *testing.T) {
+	o := &run.Outcome{Hosts: []run.HostOutcome{{Name: "n1", Clients: []string{"a", "b"}, Exit: "ended"}, {Name: "n2", Exit: "host n2 was lost: killed"}}}
+	var b bytes.Buffer
+	printOutcome(&b, o)
+	require.Contains(t, b.String(), "\nhosts: clients on n1 (2), n2 (0, lost)\n")
+	for range 40 {
+		o.Hosts = append(o.Hosts, o.Hosts[0])
+	}
+	printOutcome(&b, o)
+	require.Contains(t, b.String(), ", n1 (2), 2 more (see --json)\n")
+	b.Reset()
+	o.Hosts = o.Hosts[:1] // this one, as ever
+	printOutcome(&b, o)
+	require.NotContains(t, b.String(), "hosts:")
+}
+
 // Who waited for memory is said, and that more was on its way than the bound.
 func TestOutcomeMemory(t *testing.T) {
 	o := &run.Outcome{HeldBytes: 3_000_000, MemoryBytes: 2_000_000}
