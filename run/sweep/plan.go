@@ -110,7 +110,8 @@ func (p *Plan) load(text []byte, set []string) (*scenarios.Scenario, error) {
 	if o.Seed != "" {
 		o.Set = append(o.Set, "seed="+o.Seed)
 	}
-	o.Set, o.Until, o.Seed = append(o.Set, set...), "", ""
+	// What the file varies is known, and a range of many values would be written out again for each run.
+	o.Set, o.Until, o.Seed = append(append(o.Set, "sweep={}"), set...), "", ""
 	sc, _, err := scenarios.Parse(p.File, text, o) // its warnings were those of the base
 	return sc, err
 }

@@ -1,0 +1,25 @@
+package sweep
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A run costs as much in a long sweep as in a short one: the range of the file is not written out again for each.
+func TestARunDoesNotReadTheSweep(t *testing.T) {
+	cost := func(runs int) float64 {
+		s := newStage(t, fmt.Sprintf("name: n\nclients: [{name: a, model: sink, with: {channels: [A]}}]\nsweep: {seed: {from: 1, to: %d}}\n", runs))
+		s.options.Dir = t.TempDir()
+		p, text, _, err := newPlan(&s.options)
+		require.NoError(t, err)
+		require.Equal(t, runs, p.Runs())
+		return testing.AllocsPerRun(5, func() {
+			sc, err := p.load(text, p.set(1))
+			require.NoError(t, err)
+			require.Equal(t, uint64(2), sc.Seed)
+		})
+	}
+	require.InDelta(t, cost(2), cost(100_000), 100)
+}
