@@ -23,3 +23,12 @@ func TestARunDoesNotReadTheSweep(t *testing.T) {
 	}
 	require.InDelta(t, cost(2), cost(100_000), 100)
 }
+
+// A value in the middle of an axis is not tried before, so its run fails, and says which value it was of what.
+func TestAValueThatIsNone(t *testing.T) {
+	s := newStage(t, ring)
+	s.options.Vary = []string{"seed=1,x,3", "max_steps=1000,1001", "clients.a.with.rounds=2,5"}
+	table, did := s.carryOut()
+	require.Equal(t, 12, did)
+	require.Contains(t, table[5][5], `sweep: seed: is "x", not a seed`)
+}

@@ -195,7 +195,7 @@ func (s *Sweep) differs(late *Row) error {
 func (s *Sweep) carryOut(ctx context.Context, row *Row, dir string) error {
 	sc, err := s.Plan.load(s.text, s.Plan.set(row.ID))
 	if err != nil {
-		row.Error = err.Error()
+		row.Error = varied(err).Error()
 		return nil
 	}
 	o := s.options.How
