@@ -146,6 +146,13 @@ func TestSweepTypedWrong(t *testing.T) {
 		require.Contains(t, e.err, want)
 		require.NoDirExists(t, filepath.Join(s.dir, "sweeps"))
 	}
+	s.file("misspelt.yaml", strings.Replace(swept, "sweep: {seed: ", "sweep: {sed: [1], clients.pinger.with.rounds: [1, x, y], seed: ", 1))
+	for _, command := range []string{"validate", "sweep"} {
+		e := s.metasim(command, "misspelt.yaml")
+		require.Equal(t, 2, e.status, command)
+		require.Contains(t, e.err, `sweep: sed: "sed" is unknown here; did you mean "seed"?`)
+	}
+	require.Zero(t, s.metasim("validate", "s.yaml").status)
 	s.file("outside.yaml", strings.Replace(swept, "model: echo, with: {in: PING, out: PONG}", "external: true", 1))
 	e := s.metasim("sweep", "outside.yaml")
 	require.Equal(t, 2, e.status)

@@ -8,6 +8,7 @@ import (
 
 	"metasim/internal/problem"
 	"metasim/run"
+	"metasim/run/sweep"
 	"metasim/scenarios"
 	"metasim/scenarios/advice"
 )
@@ -32,6 +33,9 @@ func newValidate(std streams) *cobra.Command {
 			warnings, advices, err := advice.Review(args[0], f.Overrides)
 			if err == nil && (how.Nested || how.Apart) {
 				err = checkNested(args[0], &f, &how)
+			}
+			if err == nil {
+				err = sweep.Check(args[0], f.Overrides)
 			}
 			v := validation{
 				OK: err == nil, Errors: []problem.Problem{},

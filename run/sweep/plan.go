@@ -73,6 +73,20 @@ func newPlan(o *Options) (p *Plan, text []byte, warnings []problem.Problem, err 
 	return p, text, warnings, p.try(text)
 }
 
+// Check says what is wrong with what a scenario itself varies, as Open would. One that varies nothing is right, and one with clients from outside may run.
+func Check(file string, o scenarios.Overrides) error {
+	text, err := scenarios.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	base, _, err := scenarios.Parse(file, text, o)
+	if err != nil {
+		return err
+	}
+	p := &Plan{File: file, Overrides: o, Axes: base.Sweep}
+	return p.try(text)
+}
+
 // try checks the first and the last value of each axis, with the first of all others, so that a mistake is told before a thousand runs fail. Two values that make
 // one scenario are a mistake: a later axis may have replaced both, and then the table would show values that no run has had.
 func (p *Plan) try(text []byte) error {
