@@ -43,7 +43,7 @@ func (h *sweepFlags) add(cmd *cobra.Command) {
 		"salloc, or for srun if metasim runs in a job")
 	flags.IntVar(&h.cluster.Workers, "workers", 0, "have Slurm start this `number` of workers, each with a processor, and each at one run at a time")
 	flags.StringVar(&h.cluster.Remote, "remote", "", "what metasim is called on these hosts: a `program` in the PATH there, or its path (default: the path that it has here)")
-	flags.DurationVar(&h.cluster.Silence, "silence", 30*time.Second, "let others take the runs of a worker that says nothing for this `time`")
+	flags.DurationVar(&h.cluster.Silence, "silence", 30*time.Second, "let others take the runs of a worker that says nothing for this `time`; less than 3s is 3s, and -1s is for ever")
 	flags.StringVar(&h.progress, "progress", "auto", "`how` to show on the standard error how far the sweep is: auto, plain or none")
 	flags.BoolVar(&h.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
 }
