@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"metasim/internal/plain"
 	"metasim/internal/problem"
 	"metasim/run/sweep"
 )
@@ -151,7 +150,7 @@ func (l *sweepLine) ended(row *sweep.Row, elapsed time.Duration) {
 	if !row.OK {
 		if l.failed++; l.failed == 1 && !l.silent {
 			l.clear()
-			fmt.Fprintf(l.w, "run %d failed: %s\n", row.ID, plain.Text(row.Error))
+			fmt.Fprintf(l.w, "run %d failed: %s\n", row.ID, row.Error)
 		}
 	}
 	if l.silent || time.Since(l.last) < max(l.every, rewriteEvery) {
