@@ -72,3 +72,25 @@ func TestLongChain(t *testing.T) {
 	require.Equal(t, "and so on for 993 more, to c3", said[4])
 	require.True(t, strings.HasPrefix(said[5], "c3 at 3s waits for c2: "))
 }
+
+// Where clients wait for no other of their run, but for the run around it, that is said, of the one that is furthest behind.
+func TestWaitsForTheOuterRun(t *testing.T) {
+	shot := &server.Snapshot{Wall: 42 * time.Second, Started: true}
+	for i, state := range []server.State{server.Waiting, server.Waiting, server.Computing} {
+		shot.Clients = append(shot.Clients, server.ClientSnapshot{
+			Status: metasim.Status{Name: fmt.Sprint("c", i), Clock: metasim.At(metasim.Time(3-i) * metasim.Second)}, State: state, Since: time.Second,
+		})
+	}
+	m := NewMonitor(nil, func(string) Process { return Process{} })
+	m.places, m.ranks, m.blame = make([]int, 3), make([]int, 3), make([]float64, 3)
+	require.Equal(t, 2, m.toExplain(shot), "it has said nothing for longest")
+	shot.Clients[0].Halted, shot.Clients[1].Halted = metasim.NoCredit, metasim.NoCredit
+	require.Equal(t, 1, m.toExplain(shot))
+	const outer = "the run around this one has not come far enough to take more of what this client sends"
+	require.Equal(t, []string{"c1 at 2s has been waiting for 41 s, until 0s: " + outer}, m.explainAlone(shot))
+	lone := []metasim.Hold{{Hop: metasim.Hop{From: 1, To: 1}, Reason: metasim.NoCredit}}
+	require.Equal(t, []string{"c1 at 2s waits: " + outer}, m.sentences(shot, 1, lone, examiner{}))
+	require.Equal(t, "credit", m.row(shot, 1).Halted)
+	shot.Clients[1].Halted = metasim.Paused
+	require.Equal(t, "pace", m.row(shot, 1).Halted)
+}

@@ -121,7 +121,7 @@ type Client struct {
 	CatchesUp bool    `json:"catches_up,omitempty"` // its process was replaced, and has not come yet to where the old one was
 
 	Holder string  `json:"holder,omitempty"` // the client whose message it may have to wait for
-	Root   string  `json:"root,omitempty"`   // the client at the end of that chain, which does not wait
+	Root   string  `json:"root,omitempty"`   // the client at the end of that chain, which waits for no client of this run
 	Halted string  `json:"halted,omitempty"` // what it waits for if not a client: the run is "paused", or ahead of its "pace", or the run around it gives it "credit"
 	Blame  float64 `json:"blame"`            // how many clients waited for it recently, on average
 	HeldS  float64 `json:"held_s"`           // for how long clients have waited for it, summed over them

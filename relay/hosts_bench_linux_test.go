@@ -80,9 +80,12 @@ func relayProgram(args []string) error {
 // are one, as with metasim run --pack 16; or with connections of their own, too. On a cluster the hosts compute at the same time, on processors of their own, and all wait for the
 // server: there its processor time counts.
 func BenchmarkHosts(b *testing.B) {
-	for name, pack := range map[string][2]int{"processes": {1, 1}, "packed": {1, 16}, "both-packed": {16, 16}} {
-		b.Run(name, func(b *testing.B) {
-			direct, relayed := compare(b, form{0, 64, pack[0]}, form{4, 64, pack[1]})
+	for _, pack := range []struct {
+		name            string
+		direct, relayed int
+	}{{"processes", 1, 1}, {"packed", 1, 16}, {"both-packed", 16, 16}} {
+		b.Run(pack.name, func(b *testing.B) {
+			direct, relayed := compare(b, form{0, 64, pack.direct}, form{4, 64, pack.relayed})
 			ratio(b, "clock-direct/relayed", direct, relayed, cost.ofClock)
 			ratio(b, "server-direct/relayed", direct, relayed, cost.ofServer)
 			ratio(b, "clients-direct/relayed", direct, relayed, cost.ofClients)

@@ -65,7 +65,7 @@ func (r *Report) machineParts() []machinePart {
 	}
 	faster := "a higher rate"
 	if r.Nested {
-		faster = "the report of that run says whom it waited for"
+		faster = "see the report of that run, which says whom it waited for"
 	}
 	rest := "transport"
 	if m.RoundsS == 0 {

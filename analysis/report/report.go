@@ -102,7 +102,7 @@ type Report struct {
 func New(t *trace.Timeline) *Report {
 	s := &t.Totals
 	r := &Report{
-		Format: 1, WallS: trace.Seconds(t.Wall()), SimNS: int64(s.End), Cores: t.Cores, WhatIfs: []predict.Prediction{},
+		Format: 1, Nested: t.Nested, WallS: trace.Seconds(t.Wall()), SimNS: int64(s.End), Cores: t.Cores, WhatIfs: []predict.Prediction{},
 		CriticalIdealS: trace.Seconds(s.IdealPath), CriticalConservativeS: trace.Seconds(s.ConservativePath),
 		BlameResolutionS: trace.Seconds(s.BlameResolution),
 	}
@@ -128,7 +128,6 @@ func New(t *trace.Timeline) *Report {
 // About adds what the manifest of the run says.
 func (r *Report) About(m *journal.Manifest) {
 	r.Scenario, r.Error, r.Digest, r.Deterministic = m.Scenario, m.Error, m.Digest, m.Deterministic
-	r.Nested = len(m.Outside) > 0
 	r.Transport, r.Host, r.Metasim, r.Seed, r.Command = m.Transport, m.Host, m.Metasim, m.Seed, m.Command
 	if !m.Started.IsZero() {
 		r.Started = m.Started.Format(time.RFC3339)

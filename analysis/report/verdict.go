@@ -17,7 +17,7 @@ func (r *Report) verdict() string {
 	case r.WallS == 0:
 		return "the run ended before all clients had joined"
 	case r.Paced() && r.Nested:
-		return fmt.Sprintf("the run around this one took %s of it; the report of that run says whom it waited for", percent(trace.Ratio(r.PacedS, r.WallS)))
+		return fmt.Sprintf("the run around this one took %s of it; see the report of that run, which says whom it waited for", percent(trace.Ratio(r.PacedS, r.WallS)))
 	case r.Paced():
 		return fmt.Sprintf("the pace of the run, or a pause, took %s of it, so nothing else makes it faster", percent(trace.Ratio(r.PacedS, r.WallS)))
 	case r.CriticalConservativeS == 0:

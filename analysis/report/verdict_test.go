@@ -31,7 +31,7 @@ func TestVerdicts(t *testing.T) {
 		// The run itself.
 		{name: "nobody came", change: func(r *Report) { r.WallS = 0 }, says: "the run ended before all clients had joined"},
 		{name: "nested", path: []float64{.1}, change: func(r *Report) { r.PacedS, r.Nested = .9, true },
-			says: "the run around this one took 90 % of it; the report of that run says whom it waited for"},
+			says: "the run around this one took 90 % of it; see the report of that run, which says whom it waited for"},
 		{name: "paced", path: []float64{.1}, change: func(r *Report) { r.PacedS = .9 },
 			says: "the pace of the run, or a pause, took 90 % of it, so nothing else makes it faster"},
 		{name: "no work", path: []float64{0, 0}, machine: Machine{TransportS: 1},

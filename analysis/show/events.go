@@ -64,8 +64,12 @@ func (x *eventWriter) full(e *event) bool {
 }
 
 func newEventWriter(t *trace.Timeline, l *interner) *eventWriter {
+	pace := "for the pace of the run"
+	if t.Nested {
+		pace = "for the run around it"
+	}
 	x := &eventWriter{t: t, paths: make([]text, len(t.Paths)), stacks: make([]stack, len(t.Names)), words: words{
-		waits: l.add("waits"), pace: l.add("for the pace of the run"),
+		waits: l.add("waits"), pace: l.add(pace),
 		computes: l.add("computes"), critical: l.add("computes (critical)"), advances: l.add("advances"),
 		at: l.add("at (simulated ns)"), until: l.add("until (simulated ns)"), released: l.add("released by"), over: l.add("over"),
 		from: l.add("from"), to: l.add("to"), size: l.add("size (bytes)"), sent: l.add("sent (simulated ns)"), due: l.add("due (simulated ns)"),

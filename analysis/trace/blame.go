@@ -22,7 +22,7 @@ const (
 // looked up again after one of them has sent an event.
 type blame struct {
 	t            *tracer
-	watchers     [][]watcher      // by client; the last list watches the pause
+	watchers     [][]watcher      // by client; the last list watches a pause and the run around this one
 	initializing int              // the number of clients that have not initialized: before that no client goes on
 	paths        map[string]int32 // index in Timeline.Paths; looked up, never iterated
 	times        []int64          // waited, by path

@@ -60,6 +60,8 @@ type Timeline struct {
 	Cut []Cut
 	// Begin is when all clients had joined, End when the last entry was written. The wall-clock time of the run is between them.
 	Begin, End int64
+	// Nested says that the run is inside another one: its Config has clients outside.
+	Nested bool
 	// Cores, Transport, BuiltIn, Rounds and Rate are those of the Source.
 	Cores     int
 	Transport string
@@ -146,13 +148,13 @@ type Start struct {
 // A Hold is a part of a blocked interval in which one root held the waiting client back, along one path.
 type Hold struct {
 	Begin, End int64
-	// Root is the client that held it back. It is NoClient while the run was paced or paused.
+	// Root is the client that held it back. It is NoClient while the run was paced or paused, or the run around it held it back.
 	Root metasim.ClientID
 	// Path is an index of Timeline.Paths. It is -1 if the path is not known: in the epsilon tick, or if there were too many paths.
 	Path int32
 }
 
-// NoClient is the Root of a Hold that no client caused: the run was paced or paused.
+// NoClient is the Root of a Hold that no client of this run caused: it was paced or paused, or waited for the run around it.
 const NoClient = ^metasim.ClientID(0)
 
 // A Message is a message that was queued for one recipient.

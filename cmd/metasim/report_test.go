@@ -322,3 +322,35 @@ links:
 		require.NotEqual(t, set == want, strings.Contains(strings.Join(c.Changes, " "), "link("))
 	}
 }
+
+// The report of a nested run says what its clients wait for that wait for the outer one.
+func TestReportOfANestedRun(t *testing.T) {
+	s := newStage(t)
+	s.file("room.yaml", `name: room
+clients:
+  - {name: src, model: source, with: {channel: A, period: 1ms, size: 20000}}
+  - {name: near, model: sink, with: {channels: [A]}}
+links: [{delay: 1ms}]
+`)
+	s.file("outer.yaml", `name: outer
+until: 3s
+memory: 2MiB
+clients:
+  - {name: room, model: scenario, with: {file: room.yaml}}
+  - {name: slow, model: sink, with: {channels: [room/A]}}
+links: [{delay: 2ms}]
+`)
+	e := s.metasim("run", "outer.yaml", "--nested", "--out", "n")
+	require.Zero(t, e.status, e.err)
+	var r report.Report
+	require.NoError(t, json.Unmarshal([]byte(s.metasim("report", "n/nested-room", "--json").out), &r))
+	require.True(t, r.Nested)
+	require.Positive(t, r.PacedS)
+	require.True(t, slices.ContainsFunc(r.Blame, func(b report.BlameReport) bool { return b.Waiting == "room/src" && b.HeldBy == "" && b.BlockedS > 0 }), "%+v", r.Blame)
+	e = s.metasim("report", "n/nested-room")
+	require.Regexp(t, `room/src +the run around it `, e.out)
+	require.NotContains(t, e.out, "the pace of the run")
+	var outer report.Report
+	require.NoError(t, json.Unmarshal([]byte(s.metasim("report", "n", "--json").out), &outer))
+	require.False(t, outer.Nested)
+}

@@ -18,7 +18,7 @@ function stackOf(parts) {
 function machine() {
   const m = report.machine || {};
   return [
-    ['paced', 'the pace of the run', m.paced_s], ['nocore', 'waiting for a core', m.core_wait_s], ['dispatcher', 'dispatcher', m.dispatcher_s],
+    ['paced', pace, m.paced_s], ['nocore', 'waiting for a core', m.core_wait_s], ['dispatcher', 'dispatcher', m.dispatcher_s],
     ['other', m.dispatcher_s > 0 ? 'transport' : 'transport and dispatcher', m.transport_s],
   ].filter(([, , time]) => time > 0);
 }
@@ -42,7 +42,7 @@ function breakdown() {
 
 // blamePairs returns the pairs that are drawn: of the ten clients that waited longest, and the ten that others waited for longest.
 function blamePairs() {
-  const pairs = (report.blame || []).slice(0, 40).map((b) => ({ from: b.waiting, to: b.held_by || (report.nested ? 'the run around it' : 'the pace of the run'), time: b.blocked_s }));
+  const pairs = (report.blame || []).slice(0, 40).map((b) => ({ from: b.waiting, to: b.held_by || pace, time: b.blocked_s }));
   const top = (side) => {
     const sums = new Map();
     for (const p of pairs) sums.set(p[side], (sums.get(p[side]) || 0) + p.time);

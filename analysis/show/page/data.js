@@ -47,7 +47,9 @@ const seconds = (s) => span(s * 1e9);
 const percent = (share) => (100 * share).toFixed(0) + '\u00a0%';
 const count = (n) => n.toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
 const plural = (n, word) => count(n) + ' ' + word + (n === 1 ? '' : 's');
-const nameOf = (i) => i < 0 ? 'the pace of the run' : data.names[i];
+// pace is what a client waits for that waits for no other.
+const pace = report.nested ? 'the run around it' : 'the pace of the run';
+const nameOf = (i) => i < 0 ? pace : data.names[i];
 
 // readLane takes a lane apart: a column for each property, an entry for each piece.
 function readLane(row) {
