@@ -9,6 +9,7 @@ import (
 
 	"metasim/metasim"
 	"metasim/server"
+	"metasim/wire"
 )
 
 // A Snapshot shows each client in its state, and why it waits.
@@ -68,5 +69,29 @@ func TestBlame(t *testing.T) {
 		peers[0].say(&metasim.Leave{})
 		require.NoError(t, r.end())
 		synctest.Wait() // its clients have heard of it
+	})
+}
+
+// Who waits for the run around this one waits for no client; the others wait for it.
+func TestSnapshotOfCredit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := serve(t, config("a", "b"))
+		speaks, hears := hello("a"), hello("b")
+		speaks.Publications, hears.Subscriptions = []string{"A"}, []string{"A"}
+		peers := r.start(speaks, hears)
+		gate := r.Gate("the outer run", func([]wire.Packet) {})
+		require.True(t, gate.Round(func(func(wire.Packet)) { gate.Credit(&metasim.Credit{Client: 0, Until: at(2)}) }))
+		peers[0].say(until(at(0), at(3)))
+		peers[1].say(until(at(0), metasim.Infinity))
+		synctest.Wait()
+		shot := r.Snapshot()
+		require.Equal(t, metasim.NoCredit, shot.Clients[0].Halted)
+		require.False(t, shot.Clients[0].Held)
+		require.Zero(t, shot.Clients[1].Halted)
+		require.True(t, shot.Clients[1].Held)
+		require.Equal(t, []metasim.ClientID{0, 0}, []metasim.ClientID{shot.Clients[1].Holder, shot.Clients[1].Root})
+		r.Fail(errObserver)
+		require.ErrorIs(t, r.end(), errObserver)
+		synctest.Wait()
 	})
 }
