@@ -169,7 +169,9 @@ func (r *rest) Continue(missing []metasim.Effect) error {
 	if err := r.forget(size); err != nil {
 		return err
 	}
-	return r.writer.Continue(size, missing)
+	err := r.writer.Continue(size, missing)
+	r.begun, _ = r.writer.Mark() // nothing waits for it
+	return err
 }
 
 var _ server.Resume = (*rest)(nil)

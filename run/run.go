@@ -178,7 +178,8 @@ type Outcome struct {
 	// Hosts are those on which clients were started, in the order of Options.Hosts: this one, if no launcher has started them on others.
 	Hosts []HostOutcome `json:"hosts,omitempty"`
 
-	// Resumable says that the run did not fail by itself: it was stopped by a signal, or its hosts were taken away. Resume goes on with it.
+	// Resumable says that Resume goes on with the run: it did not fail by itself, but was stopped by a signal, or its hosts were taken away; or it was resumed, and failed before
+	// anything new happened.
 	Resumable bool `json:"resumable,omitempty"`
 
 	Err error `json:"-"` // the cause of Error
@@ -255,6 +256,16 @@ type rest struct {
 	dir    journal.Dir
 	stop   func() error           // why it is to be read no further; nil: it goes on
 	forget func(size int64) error // removes checkpoints that a journal of this size lacks
+	begun  int64                  // the length of the journal where the run goes on
+}
+
+// isAsItWas reports whether nothing has happened since the run was resumed.
+func (r *rest) isAsItWas() bool {
+	if r == nil {
+		return false
+	}
+	size, _ := r.writer.Mark() // nothing waits for it
+	return size == r.begun
 }
 
 // Doors are how clients from outside reach a run. Those that outlive its server wait for the same doors to open again: see Resume.

@@ -237,9 +237,10 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	})()
 	var work sync.WaitGroup
 	// However long a cluster takes: start_timeout begins after it. Until the server serves it does not hear that the run is stopped.
-	if err := r.clients.prepare(stopped); err != nil && stopped.Err() == nil {
-		work.Go(func() { r.server.Fail(err) })
-	} else if err == nil && r.options.far() {
+	notReady := r.clients.prepare(stopped)
+	if notReady != nil && stopped.Err() == nil {
+		work.Go(func() { r.server.Fail(notReady) })
+	} else if notReady == nil && r.options.far() {
 		r.clients.watchHosts(ctx)
 		r.notePlaces(stopped)
 	}
@@ -292,7 +293,8 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	out.nameHosts(r.clients.hostName)
 	r.clients.nameJob(out, stopped.Err() != nil)
-	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 && (stopped.Err() != nil || out.hasLostHosts() || r.clients.taken)
+	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 &&
+		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || r.rest != nil && notReady != nil || r.rest.isAsItWas())
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
 }

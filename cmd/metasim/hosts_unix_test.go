@@ -234,7 +234,10 @@ links: [{delay: 1ms}]
 	}, patience/2, 10*time.Millisecond, "%s", p.err.String())
 	require.NoError(t, p.cmd.Process.Kill())
 	require.Equal(t, -1, p.wait().status, "it was killed")
-	out := s.start([]string{path}, "resume", "slow", "--json").wait().outcome(t)
+	out := s.start([]string{"PATH=" + s.temp}, "resume", "slow", "--json").wait().outcome(t)
+	require.Contains(t, out.Error, "not all hosts are ready", "there is no ssh")
+	require.True(t, out.Resumable)
+	out = s.start([]string{path}, "resume", "slow", "--json").wait().outcome(t)
 	require.True(t, out.OK, out.Error)
 	require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"b", "c"}, Exit: "ended"}, {Name: "n2", Clients: []string{"a", "d"}, Exit: "ended"}}, out.Hosts)
 }
