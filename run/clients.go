@@ -12,6 +12,7 @@ import (
 
 	"metasim/client"
 	"metasim/federates"
+	"metasim/internal/outward"
 	"metasim/internal/plain"
 	"metasim/metasim"
 	"metasim/record/output"
@@ -27,7 +28,7 @@ func (c *clients) start(ctx context.Context) {
 		if bound.byName != nil || c.options.beyondHost() {
 			token = "" // it is for the processes of the run, or the user knows it; what is printed may be kept in a log
 		}
-		if err := c.options.Ready(reachable(c.listeners.outside.URL()), token, bound.file); err != nil {
+		if err := c.options.Ready(outward.From(c.listeners.outside.URL(), ""), token, bound.file); err != nil {
 			c.server.Fail(err)
 			return
 		}
@@ -210,7 +211,7 @@ func (c *clients) launch(ctx context.Context, g group, life int) error {
 	h.has(slices.Concat(g.names(), c.cells.own(g[0].Name)))
 	where, token := h.server, c.listeners.forStarted()
 	if g[0].Model == cellModel {
-		where, token = reachableFrom(c.cells.server, h.supervisor.Caller()), c.cells.token
+		where, token = outward.From(c.cells.server, h.supervisor.Caller()), c.cells.token
 	}
 	env := slices.Concat(c.options.Env, g[0].Env, []string{"METASIM_SERVER=" + where, "METASIM_CLIENT=" + g[0].Name, "METASIM_TOKEN=" + token})
 	p, err := startProcess(ctx, h.supervisor, g.names(), c.logName(g[0].Name, life), argv, workDir, env, c.dir.File("clients"), c.scenario.OutputLimit)

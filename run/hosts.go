@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"metasim/internal/outward"
 	"metasim/run/launch"
 	"metasim/run/supervisor"
 	"metasim/wire/transport"
@@ -173,7 +174,7 @@ func (c *clients) launchRelay(ctx context.Context, h *host, addresses chan<- str
 	var err error
 	p.Process, err = h.supervisor.LaunchHeard(ctx, supervisor.Program{
 		Client: p.clients[0], Argv: argv,
-		Env:    []string{"METASIM_SERVER=" + reachableFrom(c.listeners.outside.URL(), h.supervisor.Caller()), "METASIM_TOKEN=" + c.listeners.forStarted()},
+		Env:    []string{"METASIM_SERVER=" + outward.From(c.listeners.outside.URL(), h.supervisor.Caller()), "METASIM_TOKEN=" + c.listeners.forStarted()},
 		Stdout: p.stdout, Stderr: p.stderr, Limit: c.scenario.OutputLimit / 2,
 	}, heard)
 	return p, err

@@ -1,18 +1,15 @@
 package run
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"metasim/internal/outward"
 	"metasim/wire/transport/all"
 	"metasim/wire/transport/mem"
 	"metasim/wire/transport/secure"
@@ -109,23 +106,6 @@ func (l *listeners) overflows(o *Options) {
 	}
 	o.Log.Warn("the receive buffer of QUIC was too small for this run, and what did not fit was sent again, which took time; "+
 		"to allow a larger one: sudo sysctl -w net.core.rmem_max=7500000", "datagrams", l.outside.Dropped())
-}
-
-// reachable returns a URL that a client on another host can use: where the server listens at all interfaces, it has the
-// address of the one that leads out.
-func reachable(rawURL string) string { return reachableFrom(rawURL, "") }
-
-// reachableFrom does so for a host that sees this one at an address; empty: that is not known.
-func reachableFrom(rawURL, address string) string {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return rawURL
-	}
-	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsUnspecified() {
-		return rawURL
-	}
-	u.Host = net.JoinHostPort(cmp.Or(address, outward.Address(), "localhost"), u.Port())
-	return u.String()
 }
 
 // close stops listening. A server that has served has closed the listeners already.

@@ -32,7 +32,8 @@ func newDoctor(std streams) *cobra.Command {
 			"clock is read, how long a look-up of a name takes, whether TCP and UDP work, and, where Slurm is, munge and the partitions.\n" +
 			"Nothing is changed.\n\n" +
 			"With --hosts, the metasim on each of these hosts is asked over ssh, and with --launch slurm that on each node that is up,\n" +
-			"or inside of a job on each host of it: whether it has the same version and the same time, and what it lacks.\n\n" +
+			"or inside of a job on each host of it: whether it has the same version and the same time, and what it lacks. Each of them also\n" +
+			"tries to reach this host, as the relay of a run would: at --listen, over UDP, or with --transport tls over TCP.\n\n" +
 			"Exit status: 0 runs work, some perhaps slower than they could be; 1 something keeps runs from working; 2 bad usage.",
 		Example: "  metasim doctor\n  metasim doctor --hosts node-1,node-2\n  metasim doctor --launch slurm --json",
 		Args:    nothing,
@@ -66,8 +67,20 @@ func newDoctor(std streams) *cobra.Command {
 	flags.StringSliceVar(&f.Hosts, "hosts", nil, "ask these `hosts` over ssh, as in node-1,node-2; ssh must need no password there")
 	flags.StringVar(&f.Remote, "remote", "", "what metasim is called on other hosts: a `program` in the PATH there, or its path (default: metasim over ssh, and with\n"+
 		"--launch slurm the path that it has here)")
+	flags.StringVar(&f.Listen, "listen", "", "where these hosts are to reach this one, as with metasim run: an `address`, host:port (default: a free port of all interfaces)")
+	flags.StringVar(&f.Transport, "transport", "quic", "by which `transport` they are to reach this one, as with metasim run: quic, or tls")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object, and nothing else, on stdout")
 	return cmd
+}
+
+// newReach is what the doctor of another host starts here.
+func newReach(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use: "reach", Short: "Try to reach another host, as metasim doctor starts it there", Hidden: true, Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return failed(doctor.Reach(cmd.Context(), std.in, std.out))
+		},
+	}
 }
 
 // check tells what does not go together.
@@ -83,6 +96,14 @@ func (f *doctorFlags) check() error {
 		f.Slurm = true
 	default:
 		return fmt.Errorf("--launch %q is unknown; %s", f.launch, suggest.Word(f.launch, launchers))
+	}
+	switch {
+	case f.Transport != "quic" && f.Transport != "tls":
+		return fmt.Errorf("--transport %s does not lead to other hosts; use quic or tls", f.Transport)
+	case strings.Contains(f.Listen, "://"):
+		return fmt.Errorf("--listen %s names a transport; write host:port, and name it with --transport", f.Listen)
+	case f.Listen != "" && !f.Slurm && len(f.Hosts) == 0:
+		return errors.New("--listen is where other hosts reach this one; name them with --hosts or --launch slurm, or leave it out")
 	}
 	for _, host := range f.Hosts {
 		if host == "" || strings.HasPrefix(host, "-") {

@@ -87,7 +87,7 @@ func newRoot(std streams) *cobra.Command {
 		newRun(std), newServe(std), newSweep(std), newClient(), newCell(std), newSupervise(std), newRelay(std),
 		newValidate(std), newSchema(std), newVerify(std),
 		newLog(std), newLogs(std), newLCM(std),
-		newReplay(std), newResume(std), newFsck(std), newDiff(std), newDoctor(std),
+		newReplay(std), newResume(std), newFsck(std), newDiff(std), newDoctor(std), newReach(std),
 		newReport(std), newBench(std), newWhy(std), newCtl(std),
 		newWorld(std), newLockStepRuntime(), newFollower(std), newAuthority(std),
 		newVersion(std), newDemo(std), newInit(std), newClean(std), newMan(),

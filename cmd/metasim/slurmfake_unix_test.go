@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"metasim/run"
+	"metasim/run/doctor"
 )
 
 // fakeSlurm puts scripts before the programs of Slurm, if there are any, which start everything on this host. What salloc, squeue and scontrol answer is in the
@@ -97,6 +98,13 @@ func TestSlurmFake(t *testing.T) {
 	require.Contains(t, start().err, "not all hosts are ready: host gone was lost: srun: error: gone: unreachable; exit status 1; see metasim doctor --launch slurm")
 	s.clean()
 
+	s.file("hostnames", "n1\nn2\n")
+	var r doctor.Report
+	s.start([]string{path, "SLURM_JOB_ID=9", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=1(x2)"}, "doctor", "--launch", "slurm", "--json").wait().object(t, &r)
+	require.Len(t, r.Hosts, 2)
+	require.Regexp(t, `^it reaches this host at 127\.0\.0\.1:[0-9]+ over UDP`, r.Hosts[1].Checks[2].Found, "srun tells the address")
+
+	s.file("hostnames", "n1\ngone\n")
 	env = []string{path, "SLURM_JOB_ID=9", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=1,x"}
 	require.Contains(t, start().err, `SLURM_TASKS_PER_NODE is "1,x", for 2 hosts`)
 }

@@ -2,8 +2,10 @@
 package outward
 
 import (
+	"cmp"
 	"errors"
 	"net"
+	"net/url"
 )
 
 // Address returns the address of the interface that leads out; empty if there is no way out.
@@ -19,4 +21,18 @@ func Address() string {
 		}
 	}
 	return ""
+}
+
+// From returns the URL of a listener for a host that sees this one at an address; empty: that is not known. Where the server listens at all interfaces, it
+// has that address, or the one of the interface that leads out.
+func From(rawURL, address string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return rawURL
+	}
+	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsUnspecified() {
+		return rawURL
+	}
+	u.Host = net.JoinHostPort(cmp.Or(address, Address(), "localhost"), u.Port())
+	return u.String()
 }

@@ -1,14 +1,16 @@
 // Package doctor says what a host lacks for runs, with the remedy of each: how many files may be open, how much the buffers of UDP hold, how
 // well its clock is read and set, how fast names are looked up, whether it can listen, and what there is of Slurm. It changes nothing.
 //
-// Of other hosts it asks the metasim there, over ssh or as a step of Slurm, and says which have another version, or another time.
+// Of other hosts it asks the metasim there, over ssh or as a step of Slurm, and says which have another version, or another time, and which cannot reach this host.
 //
 // The files, from the top down:
 //
 //	doctor.go   Examine, and what it returns
 //	hosts.go    other hosts
+//	reach.go    whether they reach this host
 //	slurm.go    munge, partitions and nodes
 //	host.go     this host
+//	command.go  programs that are asked
 //	clock_*.go  what the system says of its clock
 package doctor
 
@@ -56,6 +58,9 @@ type Options struct {
 	Slurm   bool     // it has to be there, and its nodes are asked
 	Remote  string   // how metasim is called on other hosts; empty: metasim over ssh, and Here on those of a cluster
 	Here    string   // where this program is
+
+	Listen    string // where other hosts reach this one; empty: any free port
+	Transport string // by which they do: quic, or tls; empty: quic
 }
 
 // Examine examines this host, and asks others. Nothing that does not answer keeps it for longer than patience.
@@ -65,7 +70,7 @@ func Examine(ctx context.Context, o Options) *Report {
 	r.Checks = append(thisHost(ctx, r.Host), slurm(ctx, o.Slurm)...)
 	var all []asked
 	for _, host := range o.Hosts {
-		all = append(all, asked{host, launch.SSH{}.Command(host, cmp.Or(o.Remote, "metasim"), "doctor", "--json")})
+		all = append(all, asked{host, func(args ...string) []string { return launch.SSH{}.Command(host, cmp.Or(o.Remote, "metasim"), args...) }})
 	}
 	if o.Slurm {
 		nodes, err := overSlurm(ctx, cmp.Or(o.Remote, o.Here))
@@ -74,7 +79,16 @@ func Examine(ctx context.Context, o Options) *Report {
 		}
 		all = append(all, nodes...)
 	}
-	r.ask(ctx, all)
+	if len(all) == 0 {
+		return r
+	}
+	d, err := openDoor(&o)
+	if err != nil {
+		r.Checks = append(r.Checks, Check{Name: "listen", State: Bad, Found: "other hosts cannot reach this one: " + err.Error(), Remedy: "name an address of this host with --listen, as in 10.0.0.7:9000, or leave it out"})
+	} else {
+		defer d.listener.Close()
+	}
+	r.ask(ctx, all, d)
 	return r
 }
 

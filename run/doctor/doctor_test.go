@@ -134,11 +134,14 @@ func answer(version string, at time.Time) string {
 func TestHosts(t *testing.T) {
 	now := time.Now()
 	programs(t, map[string]string{"ssh": `for last; do host=$command; command=$last; done
-case $host in
-same) echo '` + answer("1", now) + `' ;;
-older) echo '` + answer("0", now) + `'; exit 1 ;;
-late) echo '` + answer("1", now.Add(-2*time.Hour)) + `' ;;
-silent) echo nonsense ;;
+case "$host $command" in
+"same "*" reach") read told; case $told in *'"token":"'??????????*) echo '{"address":"10.0.0.7:9000","round_trip_ns":340000}' ;; esac ;;
+"late "*" reach") echo '{"address":"10.0.0.7:9000","error":"nothing came back within 5s"}' ;;
+*" reach") echo asked >&2; exit 3 ;;
+"same "*) echo '` + answer("1", now) + `' ;;
+"older "*) echo '` + answer("0", now) + `'; exit 1 ;;
+"late "*) echo '` + answer("1", now.Add(-2*time.Hour)) + `' ;;
+"silent "*) echo nonsense ;;
 *) echo "ssh: Could not resolve hostname $host" >&2; exit 255 ;;
 esac`})
 	r := Examine(t.Context(), Options{Version: "1", Hosts: []string{"same", "older", "late", "silent", "gone"}, Remote: "/opt/it's/metasim"})
@@ -148,7 +151,7 @@ esac`})
 		state State
 		found string
 	}{
-		{"same", Good, ""}, {"older", Bad, "0 there, 1 here"}, {"late", Bad, "its clock is 2h0m"},
+		{"same", Good, "it reaches this host at 10.0.0.7:9000 over UDP, there and back in 340µs"}, {"older", Bad, "0 there, 1 here"}, {"late", Bad, "its clock is 2h0m"},
 		{"silent", Bad, "what it answers is not from metasim doctor"}, {"gone", Bad, "no answer: ssh: Could not resolve hostname gone"},
 	} {
 		h := r.Hosts[i]
@@ -158,6 +161,12 @@ esac`})
 		require.Contains(t, fmt.Sprint(h.Checks), want.found)
 	}
 	require.Equal(t, Bad, r.Worst())
+	c := byName(t, r.Hosts[2].Checks)["reach"]
+	require.Equal(t, "host late cannot reach 10.0.0.7:9000 over UDP: nothing came back within 5s", c.Found)
+	require.Regexp(t, "^open UDP to .*--listen.*--transport tls", c.Remedy)
+	r = Examine(t.Context(), Options{Version: "1", Hosts: []string{"same"}, Listen: "192.0.2.1:9"})
+	require.Equal(t, Bad, byName(t, r.Checks)["listen"].State, "that is no address of this host")
+	require.NotContains(t, byName(t, r.Hosts[0].Checks), "reach")
 	argv := launch.SSH{}.Command("h", "/opt/it's/metasim", "doctor", "--json")
 	require.Equal(t, `'/opt/it'\''s/metasim' doctor --json`, argv[len(argv)-1])
 }
@@ -166,7 +175,7 @@ esac`})
 func TestNodes(t *testing.T) {
 	programs(t, map[string]string{
 		"sinfo": sinfo, "munge": "echo x", "unmunge": "cat >/dev/null",
-		"srun":     `case "$*" in *--nodelist=n1*--partition=main*" /opt/metasim doctor --json") echo '` + answer("1", time.Now()) + `' ;; *) echo 'srun: error: n2: task 0: Exited with exit code 2' >&2; echo 'slurmstepd-n2: error: execve(): /opt/metasim: No such file or directory' >&2; exit 2 ;; esac`,
+		"srun":     `case "$*" in *--nodelist=n1*--partition=main*" /opt/metasim doctor --json") echo '` + answer("1", time.Now()) + `' ;; *--nodelist=n1*" /opt/metasim reach") echo '{"address":"10.0.0.7:9000"}' ;; *) echo 'srun: error: n2: task 0: Exited with exit code 2' >&2; echo 'slurmstepd-n2: error: execve(): /opt/metasim: No such file or directory' >&2; exit 2 ;; esac`,
 		"scontrol": "if [ $2 = hostnames ]; then echo n3; echo n4; fi",
 	})
 	t.Setenv("SLURM_JOB_ID", "")
@@ -184,7 +193,7 @@ func TestNodes(t *testing.T) {
 	all, err := overSlurm(t.Context(), "metasim")
 	require.NoError(t, err)
 	require.Equal(t, []string{"n3", "n4"}, []string{all[0].host, all[1].host})
-	require.Contains(t, all[1].argv, "--jobid=7")
+	require.Contains(t, all[1].command("reach"), "--jobid=7")
 	t.Setenv("SLURM_TASKS_PER_NODE", "1")
 	r = Examine(t.Context(), Options{Version: "1", Slurm: true, Here: "/opt/metasim"})
 	require.Contains(t, byName(t, r.Checks)["job"].Found, "SLURM_TASKS_PER_NODE")

@@ -1,40 +1,33 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
-
-	"metasim/run/launch"
 )
-
-// patience is how long is waited for anything that does not answer.
-const patience = 10 * time.Second
 
 // atOnce is how many hosts are asked at the same time.
 const atOnce = 16
 
-// An asked is a host, and the command that asks it.
+// An asked is a host, and what starts a command of metasim there.
 type asked struct {
-	host string
-	argv []string
+	host    string
+	command func(args ...string) []string
 }
 
-// ask asks the hosts, and says which differ from this one.
-func (r *Report) ask(ctx context.Context, all []asked) {
+// ask asks the hosts, and says which differ from this one, and which cannot reach it through its door. Nil: it has none.
+func (r *Report) ask(ctx context.Context, all []asked, d *door) {
 	r.Hosts = make([]Report, len(all))
 	var hosts sync.WaitGroup
 	places := make(chan struct{}, atOnce)
 	for i, one := range all {
 		places <- struct{}{}
 		hosts.Go(func() {
-			r.Hosts[i] = r.askOne(ctx, one)
+			r.Hosts[i] = r.askOne(ctx, one, d)
 			<-places
 		})
 	}
@@ -42,9 +35,10 @@ func (r *Report) ask(ctx context.Context, all []asked) {
 }
 
 // askOne asks one host. That it does not answer is bad.
-func (r *Report) askOne(ctx context.Context, one asked) Report {
+func (r *Report) askOne(ctx context.Context, one asked, d *door) Report {
+	argv := one.command("doctor", "--json")
 	began := time.Now()
-	out, err := command(ctx, 2*patience, one.argv...)
+	out, err := command(ctx, 2*patience, nil, argv...)
 	took := time.Since(began)
 	var there Report
 	if e := json.Unmarshal(out, &there); e != nil || there.Metasim == "" { // a doctor that found something bad has an exit status
@@ -52,10 +46,14 @@ func (r *Report) askOne(ctx context.Context, one asked) Report {
 			err = errors.New("what it answers is not from metasim doctor --json")
 		}
 		return Report{Host: one.host, Checks: []Check{{Name: "metasim", State: Bad, Found: "no answer: " + err.Error(),
-			Remedy: "see that this works, and asks for no password: " + strings.Join(one.argv, " ")}}}
+			Remedy: "see that this works, and asks for no password: " + strings.Join(argv, " ")}}}
 	}
 	there.Host = one.host
-	there.Checks = append([]Check{sameVersion(r.Metasim, there.Metasim), sameTime(began, there.Time, took)}, there.Checks...)
+	first := []Check{sameVersion(r.Metasim, there.Metasim), sameTime(began, there.Time, took)}
+	if d != nil && r.Metasim == there.Metasim { // another version may speak another protocol
+		first = append(first, d.asks(ctx, r.Host, one.host, one.command("reach")))
+	}
+	there.Checks = append(first, there.Checks...)
 	return there
 }
 
@@ -77,21 +75,4 @@ func sameTime(asked, there time.Time, took time.Duration) Check {
 		c.State, c.Found, c.Remedy = Bad, fmt.Sprintf("its clock is %v apart, so certificates may not be valid yet", max(behind, ahead).Round(time.Second)), "set it: sudo timedatectl set-ntp true"
 	}
 	return c
-}
-
-// command runs a command, and returns what it printed, and an error that says why it has failed.
-func command(ctx context.Context, limit time.Duration, argv ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.WaitDelay = time.Second // what it has started may hold its output
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		err = fmt.Errorf("%s has not ended within %v", argv[0], limit)
-	case errors.As(err, &exit):
-		err = fmt.Errorf("%s: %s", argv[0], cmp.Or(strings.TrimPrefix(launch.Reason(string(exit.Stderr)), argv[0]+": "), exit.Error()))
-	}
-	return out, err
 }

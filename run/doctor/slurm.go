@@ -44,12 +44,12 @@ var mungeSocket = regexp.MustCompile(`(?m)^AuthInfo\s*=.*\bsocket=([^,\s]+)`)
 func munge(ctx context.Context) Check {
 	c := Check{Name: "munge", State: Good, Found: "a credential of this host is taken here"}
 	argv := []string{"sh", "-c", `credential=$(munge -n "$@") && printf '%s' "$credential" | unmunge -o /dev/null "$@"`, "sh"}
-	if out, err := command(ctx, patience, "scontrol", "show", "config"); err == nil { // else that of munge itself
+	if out, err := command(ctx, patience, nil, "scontrol", "show", "config"); err == nil { // else that of munge itself
 		if m := mungeSocket.FindSubmatch(out); m != nil {
 			argv = append(argv, "--socket="+string(m[1]))
 		}
 	}
-	if _, err := command(ctx, patience, argv...); err != nil {
+	if _, err := command(ctx, patience, nil, argv...); err != nil {
 		c.State, c.Found = Bad, "no credential: "+err.Error()
 		c.Remedy = "start munged as the user munge, with the key of the cluster in /etc/munge/munge.key, and /run/munge owned by munge"
 	}
@@ -69,7 +69,7 @@ func (n *node) up() bool {
 
 // nodes returns the nodes of the cluster, one for each partition that has it.
 func nodes(ctx context.Context) (all []node, err error) {
-	out, err := command(ctx, patience, "sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
+	out, err := command(ctx, patience, nil, "sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func overSlurm(ctx context.Context, remote string) (all []asked, err error) {
 		job := launch.NewJob(launch.Request{})
 		hosts, err := job.Open(ctx)
 		for _, host := range hosts[:min(len(hosts), maxNodes)] {
-			all = append(all, asked{host, job.Command(host, remote, "doctor", "--json")})
+			all = append(all, asked{host, func(args ...string) []string { return job.Command(host, remote, args...) }})
 		}
 		return all, err
 	}
@@ -145,7 +145,7 @@ func overSlurm(ctx context.Context, remote string) (all []asked, err error) {
 				continue
 			}
 			seen[n.name] = true
-			all = append(all, asked{n.name, launch.SlurmStep(n.name, n.partition, remote, "doctor", "--json")})
+			all = append(all, asked{n.name, func(args ...string) []string { return launch.SlurmStep(n.name, n.partition, remote, args...) }})
 		}
 	}
 	return all, nil

@@ -4,6 +4,7 @@ package launch
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -55,6 +56,9 @@ func SlurmStep(node, partition, metasim string, args ...string) []string {
 		"srun", fmt.Sprintf("--immediate=%d", int(patience.Seconds())), "--nodes=1", "--ntasks=1", "--nodelist=" + node, "--partition=" + partition, metasim,
 	}, args...)
 }
+
+// Caller is the address of the host that has started this program here, where a cluster tells it; else empty.
+func Caller() string { return os.Getenv("SLURM_LAUNCH_NODE_IPADDR") }
 
 // quoted is a word for the shell of another host.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

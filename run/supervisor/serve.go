@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"metasim/record/output"
+	"metasim/run/launch"
 )
 
 // A server is the supervisor's own process.
@@ -56,7 +57,7 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 		}
 	}()
 	go s.reapAlways()
-	s.tell(event{Kind: ready, Text: version, Caller: os.Getenv("SLURM_LAUNCH_NODE_IPADDR")})
+	s.tell(event{Kind: ready, Text: version, Caller: launch.Caller()})
 	var lost <-chan time.Time // metasim is lost then
 	leaves := notices()
 	for {
