@@ -36,9 +36,12 @@ func (c *clients) prepare(ctx context.Context) error {
 	if err := c.makeLogs(ctx); err != nil {
 		return err
 	}
-	plan, err := c.plan()
-	if err != nil {
-		return err
+	if c.planned == nil { // a run that is resumed
+		plan, err := c.plan(ctx)
+		if err != nil {
+			return err
+		}
+		c.planned = &plan
 	}
 	c.launcher = c.options.launcher()
 	names, err := c.launcher.Open(ctx)
@@ -59,7 +62,7 @@ func (c *clients) prepare(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("not all hosts are ready: %s; see metasim doctor %s", strings.ReplaceAll(err.Error(), "\n", "; "), c.options.doctor())
 	}
-	return c.place(&plan)
+	return c.place(c.planned)
 }
 
 // watchHosts goes on until the context ends: it replaces relays that are lost, and ends the run when what it needs is taken away.

@@ -18,6 +18,7 @@ import (
 	"metasim/monitor"
 	"metasim/record/journal"
 	"metasim/run/launch"
+	"metasim/run/placement"
 	"metasim/run/supervisor"
 	"metasim/scenarios"
 	"metasim/scenarios/flow"
@@ -291,6 +292,13 @@ type listeners struct {
 	doors   string // the file in which they are written down; empty: none
 }
 
+// A plan is what is known of the places of clients before there are hosts.
+type plan struct {
+	groups  []group
+	of      map[string]int // the number of the group of each client that may have a place
+	traffic placement.Traffic
+}
+
 // boundTokens are the join tokens of clients that are started elsewhere, one for each, and the file that tells them.
 type boundTokens struct {
 	byName map[string]string // nil: they use the token for all
@@ -316,6 +324,7 @@ type clients struct {
 	inside    sync.WaitGroup    // these models
 	hosts     []*host           // of the processes; empty before the first, where that is this host
 	opening   sync.Mutex        // of hosts
+	planned   *plan             // of places on other hosts; nil: it is made when they are needed
 	launcher  launch.Launcher   // of other hosts; nil: there are none, or they are not open yet
 	ended     string            // what the launcher says of the end of the hosts, of a run that has failed
 	taken     bool              // and whether it has taken them away, or was about to

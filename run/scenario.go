@@ -36,6 +36,7 @@ type runner struct {
 	rest      *rest           // of a run that was cut off; else nil
 	doors     *doors          // likewise, if clients may come back to it
 	warnings  []Warning       // once serve is over
+	planned   *plan           // of the places of clients on other hosts; nil: there are none, or it is not made yet
 	part      *part           // of a run with several dispatchers; nil: it has one
 }
 
@@ -65,6 +66,9 @@ func prepare(ctx context.Context, sc *scenarios.Scenario, o *Options, p *part) (
 		return nil, err
 	}
 	r := &runner{scenario: sc, options: o, part: p}
+	if err := r.planAhead(ctx); err != nil {
+		return nil, err
+	}
 	slow := func() { o.Log.Warn("the disk of the run directory does not answer; the run waits for it") }
 	if err := onDisk(ctx, slow, r.begin); err != nil {
 		return nil, err
@@ -73,6 +77,41 @@ func prepare(ctx context.Context, sc *scenarios.Scenario, o *Options, p *part) (
 		return nil, errors.Join(err, onDisk(ctx, slow, r.record.abandon))
 	}
 	return r, nil
+}
+
+// A PlacementError says what is wrong with where clients are to go: a scenario or a flag, and no host. Then there is no run.
+type PlacementError struct{ Err error }
+
+func (e *PlacementError) Error() string { return e.Err.Error() }
+func (e *PlacementError) Unwrap() error { return e.Err }
+
+// planAhead plans where clients go, so that what is wrong there is told before there is a run directory.
+func (r *runner) planAhead(ctx context.Context) error {
+	if !r.options.far() {
+		return nil
+	}
+	c := &clients{scenario: r.scenario, options: r.options}
+	if r.part != nil {
+		c.cells = r.part.cells
+	}
+	slow := func() {
+		r.options.Log.Warn("the disk of the run of --placement-from does not answer, or that run is long; waiting for it")
+	}
+	planned := make(chan plan, 1)
+	err := onDisk(ctx, slow, func() error {
+		p, err := c.plan(ctx)
+		planned <- p
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return &PlacementError{err}
+	}
+	p := <-planned
+	r.planned = &p
+	return nil
 }
 
 // abandon undoes what prepare has done, of a run that is not carried out.
@@ -137,7 +176,7 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 		return errors.Join(err, r.listeners.close())
 	}
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{},
-		resumed: r.record.manifest.Resumed}
+		resumed: r.record.manifest.Resumed, planned: r.planned}
 	if r.part != nil {
 		r.clients.cells = r.part.cells
 	}

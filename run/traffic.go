@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,15 +14,8 @@ import (
 	"metasim/run/placement"
 )
 
-// A plan is what is known of the places of clients before there are hosts.
-type plan struct {
-	groups  []group
-	of      map[string]int // the number of the group of each client that may have a place
-	traffic placement.Traffic
-}
-
-// plan reads what says where clients go. What is wrong is told before anybody waits for hosts.
-func (c *clients) plan() (p plan, err error) {
+// plan reads what says where clients go.
+func (c *clients) plan(ctx context.Context) (p plan, err error) {
 	p.groups = slices.DeleteFunc(c.options.groups(c.scenario), func(g group) bool { return g[0].External || c.options.inside(g[0]) })
 	p.groups = append(p.groups, c.cells.groups()...)
 	p.of = map[string]int{}
@@ -31,7 +25,7 @@ func (c *clients) plan() (p plan, err error) {
 		}
 	}
 	if c.options.PlacementFrom != "" {
-		if p.traffic, err = trafficOf(c.options.PlacementFrom, p.of); err != nil {
+		if p.traffic, err = trafficOf(ctx, c.options.PlacementFrom, p.of); err != nil {
 			return p, fmt.Errorf("--placement-from: %w", err)
 		}
 	}
@@ -81,7 +75,7 @@ func (c *clients) place(p *plan) error {
 }
 
 // trafficOf counts the messages of a recorded run between groups of clients, whose numbers are by name. Clients that have none are left out.
-func trafficOf(dir string, of map[string]int) (placement.Traffic, error) {
+func trafficOf(ctx context.Context, dir string, of map[string]int) (placement.Traffic, error) {
 	r, err := record.Open(dir)
 	if err != nil {
 		return nil, err
@@ -95,6 +89,9 @@ func trafficOf(dir string, of map[string]int) (placement.Traffic, error) {
 	}
 	traffic := placement.Traffic{}
 	for {
+		if ctx.Err() != nil {
+			return nil, errors.Join(context.Cause(ctx), j.Close())
+		}
 		e, err := j.Next()
 		if err != nil {
 			if errors.Is(err, io.EOF) || record.IsBeginning(err) {

@@ -113,7 +113,7 @@ links: [{delay: 1ms}]
 
 	s.file("torn.yaml", strings.Replace(string(s.read("p.yaml")), "front: [ear, two], back: [one]", "front: [one/a], back: [one/b]", 1))
 	e = s.start([]string{path}, "run", "torn.yaml", "--nested", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0").wait()
-	require.Equal(t, 1, e.status)
+	require.Equal(t, 2, e.status)
 	require.Contains(t, e.err, `placement puts clients of the scenario inside "one" on hosts front and back, and with --nested it is on one; put "one" on one host, or leave --nested out`)
 }
 
@@ -220,9 +220,11 @@ links: [{delay: 1ms}]
 		"--placement-from: ":                   "cross.yaml --launch ssh --hosts n1,n2 --placement-from nowhere",
 		"use --launch ssh or slurm":            "cross.yaml --transport quic --placement-from earlier",
 	} {
-		e := s.start([]string{path}, append([]string{"run", "--remote", s.program, "--listen", "127.0.0.1:0"}, strings.Fields(args)...)...).wait()
-		require.NotZero(t, e.status)
+		e := s.start([]string{path}, append([]string{"run", "--remote", s.program, "--listen", "127.0.0.1:0", "--out", "refused"}, strings.Fields(args)...)...).wait()
+		require.Equal(t, 2, e.status, e.err)
 		require.Contains(t, e.err, says)
+		require.Empty(t, e.out)
+		require.NoDirExists(t, filepath.Join(s.dir, "refused"))
 	}
 
 	// A run that was cut off goes on with its clients where they were.

@@ -183,6 +183,9 @@ func (f *runFlags) watched(o run.Options, none *run.Outcome, until metasim.Time,
 	out, err := carryOut(o)
 	progress.stop()
 	sc.done()
+	if errors.As(err, new(*run.PlacementError)) {
+		return f.refused(none, badUsage(err), std)
+	}
 	if err != nil {
 		return f.refused(none, failed(err), std)
 	}

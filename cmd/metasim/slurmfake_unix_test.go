@@ -74,7 +74,10 @@ func TestSlurmFake(t *testing.T) {
 		"other has none of the clients that are started here; name a run of this scenario":              "f.yaml --placement-from other",
 		"--nodes is -1; write how many": "f.yaml --nodes -1",
 	} {
-		require.Contains(t, s.start(env, append([]string{"run", "--launch", "slurm"}, strings.Fields(args)...)...).wait().err, says)
+		e := s.start(env, append([]string{"run", "--launch", "slurm", "--out", "refused"}, strings.Fields(args)...)...).wait()
+		require.Contains(t, e.err, says)
+		require.Equal(t, 2, e.status)
+		require.NoDirExists(t, filepath.Join(s.dir, "refused"))
 	}
 	require.NoFileExists(t, filepath.Join(s.dir, "asked"))
 
