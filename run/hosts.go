@@ -21,6 +21,9 @@ import (
 // hostPatience is how long a host may take until its supervisor answers, and its relay.
 const hostPatience = 30 * time.Second
 
+// leftPatience is how long a host that was lost may take until it ends what is left there.
+const leftPatience = 5 * time.Second
+
 // relayLives is how many relays a host may have, one after the other.
 const relayLives = 4
 
@@ -286,6 +289,7 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 				relay.end(abortPatience) // it ends with the run
 			}
 			found[i], errs[i] = h.supervisor.Close()
+			c.endLeft(h)
 		})
 	}
 	all.Wait()
@@ -297,6 +301,25 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 		errs = append(errs, c.launcher.Close())
 	}
 	return slices.Concat(found...), errors.Join(errs...)
+}
+
+// endLeft ends what is left on a host whose supervisor was killed, as by a system that is short of memory. A host that cannot be reached ends it by itself, as
+// its supervisor hears nothing any more; and Slurm ends a step as a whole.
+func (c *clients) endLeft(h *host) {
+	lost := h.supervisor.Lost()
+	if c.options.Launch != "ssh" || lost == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), leftPatience, fmt.Errorf("nothing came for %v", leftPatience))
+	defer cancel()
+	left, err := h.supervisor.EndLeft(ctx, c.launcher.Command(h.name, c.options.Remote, "supervise"), launch.Environment())
+	if err != nil {
+		c.options.Log.Warn("a host was lost, and what the run has started there may go on for a while", "host", h.name, "cause", err)
+		return
+	}
+	for _, stray := range left {
+		c.options.Log.Warn("a host was lost, and what the run had left there was ended", "client", stray.Client, "process", stray.String())
+	}
 }
 
 // nameJob adds to the error of a run what became of its hosts, as who gave them says.

@@ -32,6 +32,7 @@ type Supervisor struct {
 	caller   string        // the address of metasim, as a host of a cluster sees it
 	heard    atomic.Bool   // something came since the last beat
 	closing  atomic.Bool   // it was asked to end
+	mark     string        // of what it starts on another host
 	trips    trips         // there and back, of beats
 
 	asking sync.Mutex // to write a request
@@ -267,7 +268,7 @@ func (k *Supervisor) LaunchHeard(ctx context.Context, program Program, heard fun
 		return nil, k.gone()
 	default:
 	}
-	if err := k.send(request{ID: p.id, Remote: k.host != "", Program: program}); err != nil {
+	if err := k.send(request{ID: p.id, Remote: k.host != "", Program: marked(program, k.mark)}); err != nil {
 		return nil, errors.Join(k.gone(), err)
 	}
 	select {

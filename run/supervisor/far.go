@@ -3,6 +3,8 @@ package supervisor
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -14,6 +16,7 @@ func StartOn(ctx context.Context, host string, command, env []string, warn func(
 	if err != nil {
 		return nil, "", fmt.Errorf("host %s: %w", host, err)
 	}
+	k.mark = rand.Text()
 	select {
 	case version := <-k.ready:
 		return k, version, nil
@@ -67,4 +70,16 @@ func (k *Supervisor) Beat(limit time.Duration) {
 	}
 	k.said.add(fmt.Sprintf("nothing has come from it for %v", limit))
 	_ = k.cmd.Process.Kill() // it has ended already, if this fails
+}
+
+// EndLeft ends what this supervisor has left on its host, after it was lost and closed, and returns that. For this it starts another one there, by a command
+// as in StartOn. If the supervisor was killed, its programs go on, or what they have started does; if it is there still, it ends them, too.
+func (k *Supervisor) EndLeft(ctx context.Context, command, env []string) ([]Stray, error) {
+	other, _, err := StartOn(ctx, k.host, command, env, k.warn)
+	if err != nil {
+		return nil, err
+	}
+	err = other.send(request{Signal: sweep, Mark: k.mark})
+	left, e := other.Close()
+	return left, errors.Join(err, e)
 }

@@ -28,6 +28,7 @@ type server struct {
 	leaders map[int]leader // the processes that were started and have not ended, by process number
 	groups  map[int]string // the clients of all processes that were started, by the number of their group
 	pids    map[int]int    // of the processes that have not ended, by the number of the request
+	left    []Stray        // by another supervisor, and ended by this one
 }
 
 // A leader is a process that was started, and has not ended.
@@ -66,7 +67,7 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 			s.tell(event{Kind: noticed})
 		case r, more := <-requests:
 			if !more {
-				s.tell(event{Kind: ended, Strays: s.endAll()})
+				s.tell(event{Kind: ended, Strays: append(s.endAll(), s.left...)})
 				s.finishCopies()
 				return nil
 			}
@@ -91,6 +92,8 @@ func (s *server) serve(r *request) {
 		s.launch(*r)
 	case beat:
 		s.tell(event{Kind: alive})
+	case sweep:
+		s.left = endMarked(r.Mark)
 	default:
 		s.signal(r)
 	}

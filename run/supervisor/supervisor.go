@@ -14,6 +14,7 @@ package supervisor
 import (
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -27,6 +28,17 @@ type Program struct {
 	Stdout string   `json:"stdout"` // a file on the host of metasim
 	Stderr string   `json:"stderr"`
 	Limit  int64    `json:"limit"` // of each of these two outputs, in bytes
+}
+
+// markName is the variable of the environment by which it is known whose supervisor has started a process on another host. What that starts inherits it.
+const markName = "METASIM_SUPERVISOR"
+
+// marked adds a mark to the environment of a program; empty: none.
+func marked(p Program, mark string) Program {
+	if mark != "" {
+		p.Env = append(slices.Clone(p.Env), markName+"="+mark)
+	}
+	return p
 }
 
 // A Stray is a process that went on without the process that the supervisor had started.
@@ -45,6 +57,7 @@ type request struct {
 	Remote bool   `json:"remote,omitempty"` // metasim is on another host
 	// Within is when the next request comes at the latest. After that metasim is lost.
 	Within time.Duration `json:"within,omitempty"`
+	Mark   string        `json:"mark,omitempty"` // of a sweep: whose
 	Program
 }
 
@@ -56,6 +69,7 @@ const (
 	ask   demand = "terminate"
 	force demand = "kill"
 	beat  demand = "beat"
+	sweep demand = "sweep" // end what another supervisor has left on this host, which was killed
 )
 
 // An event tells what became of a process, or of the strays. Text is empty where an exit status is 0.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // becomeSubreaper makes this process the parent of all processes below it that lose their own.
@@ -106,6 +107,33 @@ func variable(pid int, name string) string {
 		}
 	}
 	return ""
+}
+
+// endMarked ends the processes that have the mark of another supervisor in their environment, and returns those that it found first.
+func endMarked(mark string) (found []Stray) {
+	asked := map[int]bool{}
+	for began := time.Now(); ; <-time.After(lookEvery) {
+		waited, lives := time.Since(began), false
+		all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+		for _, path := range all {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil || mark == "" || variable(pid, markName) != mark {
+				continue
+			}
+			lives = true
+			switch {
+			case waited > termWait:
+				kill(pid)
+			case !asked[pid]:
+				found = append(found, Stray{variable(pid, "METASIM_CLIENT"), pid, command(pid)})
+				terminate(pid)
+			}
+			asked[pid] = true
+		}
+		if !lives || waited > termWait+killWait {
+			return found
+		}
+	}
 }
 
 // command returns the command line of a process.

@@ -17,6 +17,7 @@ func reap(int) bool                 { return true }
 func group(int) int                 { return 0 }
 func variable(int, string) string   { return "" }
 func command(int) string            { return "" }
+func endMarked(string) []Stray      { return nil }
 
 // await tells how a process ends.
 func await(cmd *exec.Cmd, over func(how string)) {
