@@ -275,14 +275,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		cancel(context.Cause(stopped))
 	})()
 	var work sync.WaitGroup
-	// However long a cluster takes: start_timeout begins after it. Until the server serves it does not hear that the run is stopped.
-	notReady := r.clients.prepare(stopped)
-	if notReady != nil && stopped.Err() == nil {
-		work.Go(func() { r.server.Fail(notReady) })
-	} else if notReady == nil && r.options.far() {
-		r.clients.watchHosts(ctx)
-		r.notePlaces(stopped)
-	}
+	notReady := r.prepareHosts(ctx, stopped, &work)
 	if r.restart != nil {
 		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
 	}
@@ -336,6 +329,19 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || r.rest != nil && notReady != nil || r.rest.isAsItWas())
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
+}
+
+// prepareHosts waits for the hosts of the run, however long a cluster takes: start_timeout begins after it. Until the server serves it does not hear that the run is
+// stopped, so that ends the wait at once.
+func (r *runner) prepareHosts(ctx, stopped context.Context, work *sync.WaitGroup) (notReady error) {
+	notReady = r.clients.prepare(stopped)
+	if notReady != nil && stopped.Err() == nil {
+		work.Go(func() { r.server.Fail(notReady) })
+	} else if notReady == nil && r.options.far() {
+		r.clients.watchHosts(ctx)
+		r.notePlaces(stopped)
+	}
+	return notReady
 }
 
 // notePlaces writes down which clients are on which host, for who asks while the run goes on, or after metasim was killed.
