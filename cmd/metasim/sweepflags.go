@@ -28,6 +28,7 @@ type sweepOutcome struct {
 type sweepFlags struct {
 	how              sweep.Options
 	cluster          sweep.Cluster
+	share            bool
 	launch, progress string
 	json             bool
 }
@@ -42,6 +43,8 @@ func (h *sweepFlags) add(cmd *cobra.Command) {
 		"salloc, or for srun if metasim runs in a job")
 	flags.IntVar(&h.cluster.Workers, "workers", 0, "have Slurm start this `number` of workers, each with a processor, and each at one run at a time")
 	flags.StringVar(&h.cluster.Remote, "remote", "", "what metasim is called on these hosts: a `program` in the PATH there, or its path (default: the path that it has here)")
+	flags.BoolVar(&h.share, "share", false, "share --out with other processes, here or on other hosts, that are started with the same command: each is a worker, and together\n"+
+		"they carry out each run once, without a coordinator")
 	flags.DurationVar(&h.cluster.Silence, "silence", 30*time.Second, "let others take the runs of a worker that says nothing for this `time`; less than 3s is 3s, and -1s is for ever")
 	flags.StringVar(&h.progress, "progress", "auto", "`how` to show on the standard error how far the sweep is: auto, plain or none")
 	flags.BoolVar(&h.json, "json", false, "print the outcome as one JSON object, and nothing else, on stdout")
@@ -54,8 +57,10 @@ func (h *sweepFlags) options(cmd *cobra.Command, args []string) (sweep.Options, 
 	switch {
 	case h.launch != "local" && h.launch != "slurm":
 		return o, fmt.Errorf("there is no launcher %q for a sweep; use local or slurm", h.launch)
-	case h.launch == "local" && (cmd.Flags().Changed("workers") || cmd.Flags().Changed("remote") || cmd.Flags().Changed("silence")):
-		return o, errors.New("--workers, --remote and --silence are for --launch slurm; add it, or use -j")
+	case h.share && h.launch != "local":
+		return o, errors.New("--share is for workers without a coordinator, and --launch starts some that have one; leave one of them out")
+	case h.launch == "local" && (cmd.Flags().Changed("workers") || cmd.Flags().Changed("remote") || cmd.Flags().Changed("silence") && !h.share):
+		return o, errors.New("--workers, --remote and --silence are for --launch slurm (the last also for --share); add it, or use -j")
 	case h.launch == "slurm" && cmd.Flags().Changed("jobs"):
 		return o, errors.New("-j is for runs on this host; use --workers with --launch slurm")
 	case h.progress != "auto" && h.progress != "plain" && h.progress != "none":
@@ -66,6 +71,9 @@ func (h *sweepFlags) options(cmd *cobra.Command, args []string) (sweep.Options, 
 		return o, fmt.Errorf("this program cannot find its own file: %w", err)
 	}
 	o.How.Self, o.How.NoTrace = []string{self}, true
+	if h.share {
+		o.Share = &sweep.Share{Silence: h.cluster.Silence}
+	}
 	if h.launch == "slurm" {
 		h.cluster.LaunchOptions, o.How.LaunchOptions = o.How.LaunchOptions, nil
 		if h.cluster.Remote == "" {
@@ -97,8 +105,12 @@ func (h *sweepFlags) carryOut(cmd *cobra.Command, args []string, std streams, op
 		return out, badUsage(err)
 	}
 	var line *sweepLine
+	say := func(text string) { line.say(text) }
 	if o.Cluster != nil {
-		o.Cluster.Say = func(text string) { line.say(text) }
+		o.Cluster.Say = say
+	}
+	if o.Share != nil {
+		o.Share.Say = say
 	}
 	s, warnings, err := open(o)
 	printEach(std.err, "warning", warnings)
@@ -109,6 +121,7 @@ func (h *sweepFlags) carryOut(cmd *cobra.Command, args []string, std streams, op
 	if o.Cluster != nil {
 		line.workers = o.Cluster.Workers
 	}
+	line.here = s.Shared()
 	began := time.Now()
 	line.last = began
 	err = s.Run(cmd.Context(), func(row *sweep.Row) { line.ended(row, time.Since(began)) })
@@ -137,6 +150,7 @@ type sweepLine struct {
 	before           sweep.Status  // what earlier commands had done
 	workers          int           // which work at once
 	done, failed     int           // since then
+	here             bool          // others carry runs out, too, of which it does not hear
 	idle             time.Duration // until the first run began: a job waits for its hosts, and its workers start
 	last             time.Time
 	every            time.Duration
@@ -162,6 +176,9 @@ func (l *sweepLine) ended(row *sweep.Row, elapsed time.Duration) {
 	if l.done >= min(l.workers, l.done+left) && elapsed > l.idle { // the first ones end together, so before that nobody knows
 		rate := float64(l.done) / (elapsed - l.idle).Seconds()
 		text += fmt.Sprintf("   %s a second   %v to go", factorText(rate), time.Duration(float64(left)/rate*1e9).Round(time.Second))
+	}
+	if l.here {
+		text = fmt.Sprintf("%d runs here, %.3g a second", l.done, float64(l.done)/elapsed.Seconds())
 	}
 	if l.failed > 0 {
 		text += fmt.Sprintf("   %d failed", l.failed)

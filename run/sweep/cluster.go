@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// retries is how many workers may end while they carry out a run, until it is given up.
-	retries = 3
 	// starts is how often a worker may end, one time after the other, without a result.
 	starts = 3
 	// beats is how many answers are asked for in the time after which a worker that says nothing is lost.
@@ -250,12 +248,8 @@ func (c *coordinator) fill() {
 // finish takes what came of a run.
 func (c *coordinator) finish(m *member, row *Row) {
 	s := c.sweep
-	digest := "failed"
-	if row.OK {
-		digest = row.Digest + row.SendsDigest + row.ResultsDigest
-	}
 	l := lease.Lease{ID: row.ID, Attempt: row.Attempt}
-	switch c.queue.Finish(m.id, l, digest) {
+	switch c.queue.Finish(m.id, l, row.worth()) {
 	case lease.Counts:
 		c.failure = errors.Join(c.failure, s.publishAndPut(filepath.Join(s.Dir, attemptsDir, attemptName(l)), row, c.ended))
 	case lease.Differs:
@@ -298,8 +292,7 @@ func (c *coordinator) gone(m *member, err error) {
 func (c *coordinator) giveUp(m *member) {
 	for _, l := range c.queue.Lost(m.id) {
 		row := c.sweep.rowOf(l)
-		row.Poison = true
-		row.Error = fmt.Sprintf("%d workers were lost while they carried it out; the last: %s; see what it does alone, with metasim run", retries, cmp.Or(m.why, "it said nothing any more"))
+		row.giveUp(cmp.Or(m.why, silentWhy))
 		c.failure = errors.Join(c.failure, c.sweep.put(row, c.ended))
 	}
 }

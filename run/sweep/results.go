@@ -87,6 +87,34 @@ func (r *results) row(id int) (*Row, error) {
 	return row, json.Unmarshal(line, row)
 }
 
+// differs writes down that a late attempt at a run came to something else than the one that counts.
+func (r *results) differs(late *Row) error {
+	row, err := r.row(late.ID)
+	if err != nil {
+		return err
+	}
+	row.OK = false
+	row.Error = fmt.Sprintf("attempts %d and %d have different digests, %.12s and %.12s, so it is not deterministic; metasim verify says where they part", row.Attempt, late.Attempt, row.Digest, late.Digest)
+	return r.put(row)
+}
+
+// worth is what attempts at a run are compared by.
+func (r *Row) worth() string {
+	if !r.OK {
+		return "failed"
+	}
+	return r.Digest + r.SendsDigest + r.ResultsDigest
+}
+
+// silentWhy is how a worker ended of which nothing else is known.
+const silentWhy = "it said nothing any more"
+
+// giveUp says that several workers were lost at a run.
+func (r *Row) giveUp(last string) {
+	r.Poison = true
+	r.Error = fmt.Sprintf("%d workers were lost while they carried it out; the last: %s; see what it does alone, with metasim run", retries, last)
+}
+
 // all calls f with what came of each run, in the order of their ids.
 func (r *results) all(f func(*Row) error) error {
 	for id := range r.places {

@@ -12,7 +12,10 @@ import (
 // Run carries out the runs that have not ended, several at a time, and writes the table. It calls ended, one call at a time, with what came of each. A run that fails is
 // part of the result, not an error. When ctx is done, the runs that go on are ended, and are as if they had not begun.
 func (s *Sweep) Run(ctx context.Context, ended func(*Row)) error {
-	if s.options.Cluster != nil {
+	switch {
+	case s.meeting != nil:
+		return s.runShared(ctx, ended)
+	case s.options.Cluster != nil:
 		return s.runCluster(ctx, ended)
 	}
 	ctx, stop := context.WithCancelCause(ctx)

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,6 +38,8 @@ type Record struct {
 	Plan    *Plan
 	Status  Status
 	results *results
+	// temporary is a directory of its own; empty: none.
+	temporary string
 }
 
 // Read opens the directory of a sweep, also of one that goes on. The caller closes it.
@@ -47,15 +51,24 @@ func Read(dir string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := openResults(dir, plan.Runs(), false)
-	if err != nil {
-		return nil, err
+	record := &Record{Plan: plan}
+	if isShared(dir) { // its workers write results.jsonl when all is done
+		if record.temporary, err = os.MkdirTemp("", "metasim-"); err != nil {
+			return nil, err
+		}
+		record.results, _, err = gather(filepath.Join(dir, sharedDir), plan, record.temporary)
+	} else {
+		record.results, err = openResults(dir, plan.Runs(), false)
 	}
-	return &Record{plan, r.status(plan, dir), r}, nil
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(record.temporary))
+	}
+	record.Status = record.results.status(plan, dir)
+	return record, nil
 }
 
 // Close closes the directory.
-func (r *Record) Close() error { return r.results.Close() }
+func (r *Record) Close() error { return errors.Join(r.results.Close(), os.RemoveAll(r.temporary)) }
 
 // Others are the paths that are varied beside the seed: what a Summary's Values are of.
 func (r *Record) Others() (paths []string) {

@@ -37,6 +37,7 @@ type Sweep struct {
 	lock    *os.File
 	mu      sync.Mutex // guards results
 	results *results
+	meeting *meeting // if the directory is shared, and not over; else nil
 }
 
 // Open plans a sweep and opens its directory: a new one, or that of the same sweep, which then goes on. It returns what Load warned of. The caller
@@ -61,7 +62,11 @@ func Open(o Options) (*Sweep, []problem.Problem, error) {
 			return nil, warnings, err
 		}
 	}
-	if err := s.open(); err != nil {
+	open := s.open
+	if s.shares() {
+		open = s.openShared
+	}
+	if err := open(); err != nil {
 		return nil, warnings, errors.Join(err, s.Close())
 	}
 	return s, warnings, nil
@@ -80,6 +85,44 @@ func Resume(dir string, o Options) (*Sweep, []problem.Problem, error) {
 	return Open(o)
 }
 
+// shares reports whether this process is to be one of several workers: it was asked to, or others were, and have left something to do.
+func (s *Sweep) shares() bool {
+	shared, asked := isShared(s.Dir), s.options.Share != nil
+	if !shared && !asked {
+		return false
+	}
+	r, err := Read(s.Dir)
+	if err != nil {
+		return true
+	}
+	over := r.Status.Done == r.Status.Runs
+	_ = r.Close() // it was only looked at
+	return !over || shared && asked
+}
+
+// openShared opens the directory beside others.
+func (s *Sweep) openShared() error {
+	switch o := &s.options; {
+	case o.Cluster != nil:
+		return fmt.Errorf("the runs in %s are shared by workers without a coordinator (--share); leave --launch out", s.Dir)
+	case o.Retry:
+		return fmt.Errorf("the runs in %s are shared (--share), and --retry is for when all of them are done, and without --share", s.Dir)
+	case o.Share == nil:
+		o.Share = &Share{}
+	}
+	m := newMeeting(s.Dir, s.Plan)
+	if err := m.prepare(); err != nil {
+		return err
+	}
+	s.meeting = m
+	var err error
+	s.results, _, err = gather(m.dir, s.Plan, m.own)
+	return err
+}
+
+// Shared reports whether other processes may carry out runs, too.
+func (s *Sweep) Shared() bool { return s.meeting != nil }
+
 func (s *Sweep) open() error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("the directory of the sweep cannot be made: %w; use another --out", err)
@@ -93,6 +136,11 @@ func (s *Sweep) open() error {
 	}
 	if err := s.claim(); err != nil {
 		return err
+	}
+	if isShared(s.Dir) { // and over
+		if err := newMeeting(s.Dir, s.Plan).putAway(); err != nil {
+			return err
+		}
 	}
 	if s.results, err = openResults(s.Dir, s.Plan.Runs(), true); err != nil {
 		return err
@@ -129,6 +177,9 @@ func (s *Sweep) Close() error {
 	var err error
 	if s.results != nil {
 		err = s.results.Close()
+	}
+	if s.meeting != nil {
+		err = errors.Join(err, s.meeting.leave())
 	}
 	if s.lock != nil {
 		err = errors.Join(err, filelock.Close(s.lock))
@@ -182,13 +233,7 @@ func (s *Sweep) put(row *Row, ended func(*Row)) error {
 func (s *Sweep) differs(late *Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row, err := s.results.row(late.ID)
-	if err != nil {
-		return err
-	}
-	row.OK = false
-	row.Error = fmt.Sprintf("attempts %d and %d have different digests, %.12s and %.12s, so it is not deterministic; metasim verify says where they part", row.Attempt, late.Attempt, row.Digest, late.Digest)
-	return s.results.put(row)
+	return s.results.differs(late)
 }
 
 // carryOut fills the row of a run. An error is one of this machine, not of the run.

@@ -9,6 +9,9 @@ import (
 	"metasim/scenarios"
 )
 
+// retries is how many workers may end while they carry out a run, until it is given up.
+const retries = 3
+
 // Options say what a sweep is, and how it is carried out.
 type Options struct {
 	// File is the scenario, and Overrides change it before anything is varied.
@@ -28,6 +31,8 @@ type Options struct {
 	Retry bool
 	// Cluster has workers on hosts of a cluster carry the runs out, one at a time each. Nil: they are carried out here.
 	Cluster *Cluster
+	// Share has this process be one of several workers that share Dir, without a coordinator. Nil: so it is where others have shared Dir before, and runs are left.
+	Share *Share
 	// How says how each run is carried out. Out, NoJournal and Private are not used.
 	How run.Options
 }
@@ -43,6 +48,14 @@ type Cluster struct {
 	// Silence is how long a worker may say nothing until others take its runs, in wall-clock time. Zero: 30 s. Negative: any time.
 	Silence time.Duration
 	// Say is told what happens beside the sweep: why it waits, and that a worker has ended. May be nil.
+	Say func(text string)
+}
+
+// A Share says how a worker goes along with others that share its directory.
+type Share struct {
+	// Silence is how long another worker may say nothing until this one takes its runs over, in wall-clock time. Zero: 30 s. Negative: any time.
+	Silence time.Duration
+	// Say is told what happens beside the sweep: that a worker was lost. May be nil.
 	Say func(text string)
 }
 
