@@ -173,18 +173,21 @@ clients:
 links: [{delay: 1ms}]
 `
 
-// A run that costs its workers their lives is given up, and named; the others are carried out. The sweep goes on from its directory, here.
-func TestSweepPoison(t *testing.T) {
-	s := newStage(t)
-	path := s.fakeSlurm()
-	s.file("s.yaml", `name: poison
+// poisonous is a sweep of which one run kills the worker that carries it out.
+const poisonous = `name: poison
 until: 1s
 sweep: {clients.b.env: [[KILLS=no], [KILLS=yes], [KILLS=never]]}
 clients:
   - {name: a, model: source, with: {channel: A, period: 10ms}}
   - {name: b, run: [sh, -c, "test $KILLS != yes || while read key pid; do test $key != PPid: || kill -9 $pid; done </proc/$PPID/status; exec \"$0\" client sink --with channels=[A]", BIN], env: [KILLS=no]}
 links: [{delay: 1ms}]
-`)
+`
+
+// A run that costs its workers their lives is given up, and named; the others are carried out. The sweep goes on from its directory, here.
+func TestSweepPoison(t *testing.T) {
+	s := newStage(t)
+	path := s.fakeSlurm()
+	s.file("s.yaml", poisonous)
 	e := s.start([]string{path, "SLURM_JOB_ID="}, "sweep", "s.yaml", "--launch", "slurm", "--workers", "2", "--out", "o", "--json", "--progress", "none").wait()
 	require.Equal(t, 1, e.status)
 	var out sweepOutcome

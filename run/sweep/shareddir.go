@@ -98,11 +98,11 @@ func (m *meeting) build(dir string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(m.sweep, planFile)); err == nil {
+		return fmt.Errorf("the sweep in %s was begun without --share; go on with it without, or use another --out", m.sweep)
+	}
 	for _, e := range entries {
-		switch {
-		case e.Name() == planFile:
-			return fmt.Errorf("the sweep in %s was begun without --share; go on with it without, or use another --out", m.sweep)
-		case !strings.HasPrefix(e.Name(), sharedDir):
+		if !strings.HasPrefix(e.Name(), sharedDir) && e.Name() != planFile { // which another one may have written just now
 			return fmt.Errorf("%s has files, but no %s; use a new or an empty directory as --out", m.sweep, planFile)
 		}
 	}
