@@ -22,11 +22,6 @@ import (
 	"metasim/scenarios"
 )
 
-const (
-	keptDir     = "runs"
-	attemptsDir = "attempts" // of runs that go on: each attempt has its own
-)
-
 // A Sweep is one whose directory is open, to carry it out.
 type Sweep struct {
 	Plan *Plan

@@ -9,6 +9,11 @@ import (
 	"metasim/scenarios"
 )
 
+const (
+	keptDir     = "runs"
+	attemptsDir = "attempts" // of runs that go on: each attempt has its own
+)
+
 // retries is how many workers may end while they carry out a run, until it is given up.
 const retries = 3
 
