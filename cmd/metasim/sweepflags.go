@@ -105,12 +105,9 @@ func (h *sweepFlags) carryOut(cmd *cobra.Command, args []string, std streams, op
 		return out, badUsage(err)
 	}
 	var line *sweepLine
-	say := func(text string) { line.say(text) }
+	o.Say = func(text string) { line.say(text) }
 	if o.Cluster != nil {
-		o.Cluster.Say = say
-	}
-	if o.Share != nil {
-		o.Share.Say = say
+		o.Cluster.Say = o.Say
 	}
 	s, warnings, err := open(o)
 	printEach(std.err, "warning", warnings)

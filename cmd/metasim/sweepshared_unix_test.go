@@ -104,6 +104,23 @@ func TestSharedIsCutOff(t *testing.T) {
 	require.Len(t, s.digests("o"), 200)
 }
 
+// A run may take longer than a worker may be silent: its worker says that it is there.
+func TestSharedLongRuns(t *testing.T) {
+	s := newStage(t)
+	s.file("s.yaml", strings.Replace(strings.Replace(swept, "to: 100}", "to: 2}", 1), "model: echo, with: {in: PING, out: PONG}",
+		`run: [sh, -c, "sleep 5; exec \"$0\" client echo --with in=PING --with out=PONG", BIN]`, 1))
+	var all []*running
+	for range 3 {
+		all = append(all, s.start(nil, "sweep", "s.yaml", "--out", "o", "--share", "-j", "1", "--silence", "3s", "--json", "--progress", "none"))
+	}
+	for _, p := range all {
+		e := p.wait()
+		require.Zero(t, e.status, e.err)
+		require.NotContains(t, e.err, "others take its runs")
+	}
+	require.Equal(t, 2, s.lines("o/results.jsonl"))
+}
+
 // A run that costs its workers their lives is given up, and named; the others are carried out.
 func TestSharedPoison(t *testing.T) {
 	s := newStage(t)

@@ -167,7 +167,7 @@ func (w *sharer) takeOver(ctx context.Context, p lease.Portion) error {
 	if err != nil || !mine {
 		return err
 	}
-	if say := w.sweep.options.Share.Say; say != nil {
+	if say := w.sweep.options.Say; say != nil {
 		say(fmt.Sprintf("worker %s has not said anything for %v; others take its runs", p.Worker, w.watch.Silence))
 	}
 	switch {

@@ -38,6 +38,8 @@ type Options struct {
 	Cluster *Cluster
 	// Share has this process be one of several workers that share Dir, without a coordinator. Nil: so it is where others have shared Dir before, and runs are left.
 	Share *Share
+	// Say is told what happens beside the sweep where workers share Dir: that one was lost. May be nil.
+	Say func(text string)
 	// How says how each run is carried out. Out, NoJournal and Private are not used.
 	How run.Options
 }
@@ -60,8 +62,6 @@ type Cluster struct {
 type Share struct {
 	// Silence is how long another worker may say nothing until this one takes its runs over, in wall-clock time. Zero: 30 s. Negative: any time.
 	Silence time.Duration
-	// Say is told what happens beside the sweep: that a worker was lost. May be nil.
-	Say func(text string)
 }
 
 // A Plan says what a sweep is: sweep.json.
