@@ -269,6 +269,12 @@ func (r *rest) isAsItWas() bool {
 	return size == r.begun
 }
 
+// A PlacementError says what is wrong with where clients are to go: a scenario or a flag, and no host. Then there is no run.
+type PlacementError struct{ Err error }
+
+func (e *PlacementError) Error() string { return e.Err.Error() }
+func (e *PlacementError) Unwrap() error { return e.Err }
+
 // Doors are how clients from outside reach a run. Those that outlive its server wait for the same doors to open again: see Resume.
 type doors struct {
 	Listen      string            `json:"listen"` // as Options.Listen, with the port that it got

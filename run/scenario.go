@@ -79,12 +79,6 @@ func prepare(ctx context.Context, sc *scenarios.Scenario, o *Options, p *part) (
 	return r, nil
 }
 
-// A PlacementError says what is wrong with where clients are to go: a scenario or a flag, and no host. Then there is no run.
-type PlacementError struct{ Err error }
-
-func (e *PlacementError) Error() string { return e.Err.Error() }
-func (e *PlacementError) Unwrap() error { return e.Err }
-
 // planAhead plans where clients go, so that what is wrong there is told before there is a run directory.
 func (r *runner) planAhead(ctx context.Context) error {
 	if !r.options.far() {
