@@ -49,6 +49,11 @@ func (c *clients) placed() (all []journal.Placed) {
 				p.Clients = append(p.Clients, name)
 			}
 		}
+		for _, g := range c.cells.groups() { // with its clients, and its gateway, which has its name
+			if cell := g[0].Name; c.hostName(cell) == h.name {
+				p.Clients = append(append(p.Clients, cell), c.cells.own(cell)...)
+			}
+		}
 		all = append(all, p)
 	}
 	return all

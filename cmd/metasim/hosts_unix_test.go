@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -109,6 +110,12 @@ links: [{delay: 1ms}]
 	e.object(t, &there)
 	require.Equal(t, []string{here.Digest, here.SendsDigest, here.ResultsDigest}, []string{there.Digest, there.SendsDigest, there.ResultsDigest})
 	require.Equal(t, []run.HostOutcome{{Name: "n1", Clients: []string{"ear", "two/a", "two/b"}, Exit: "ended"}, {Name: "n2", Clients: []string{"one/a", "one/b"}, Exit: "ended"}}, there.Hosts)
+	var r report.Report
+	require.NoError(t, json.Unmarshal([]byte(s.metasim("report", "there", "--json").out), &r))
+	require.Equal(t, [][]string{{"ear", "two", "two/a", "two/b"}, {"one", "one/a", "one/b"}}, [][]string{r.Hosts[0].Clients, r.Hosts[1].Clients})
+	for _, c := range r.Clients {
+		require.NotEmpty(t, c.Host, c.Name)
+	}
 	require.Equal(t, "one/b | this is n2\n", s.metasim("logs", filepath.Join("there", "nested-one"), "one/b").out)
 
 	s.file("torn.yaml", strings.Replace(string(s.read("p.yaml")), "front: [ear, two], back: [one]", "front: [one/a], back: [one/b]", 1))
