@@ -169,9 +169,7 @@ func (r *rest) Continue(missing []metasim.Effect) error {
 	if err := r.forget(size); err != nil {
 		return err
 	}
-	err := r.writer.Continue(size, missing)
-	r.begun, _ = r.writer.Mark() // nothing waits for it
-	return err
+	return r.writer.Continue(size, missing)
 }
 
 var _ server.Resume = (*rest)(nil)

@@ -320,7 +320,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	out.nameHosts(r.clients.hostName)
 	r.clients.nameJob(out, stopped.Err() != nil)
 	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 &&
-		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || r.rest != nil && notReady != nil || r.rest.isAsItWas())
+		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || r.rest != nil && notReady != nil)
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
 }
