@@ -36,7 +36,7 @@ func TestDoctor(t *testing.T) {
 	require.Regexp(t, `^host walled cannot reach 198\.51\.100\.1:[0-9]+ over UDP: `, r.Hosts[2].Checks[2].Found)
 	require.Contains(t, r.Hosts[2].Checks[2].Remedy, "--transport tls")
 	e = s.start([]string{path}, "doctor", "--hosts", "there", "--remote", s.program, "--transport", "tls", "--listen", "127.0.0.1:0").wait()
-	require.Regexp(t, `  good  reach +it reaches this host at 127\.0\.0\.1:[0-9]+ over TCP, `, e.out)
+	require.Regexp(t, `  good +reach +it reaches this host at 127\.0\.0\.1:[0-9]+ over TCP, `, e.out)
 	e = s.start([]string{path}, "doctor", "--hosts", "gone").wait()
 	require.Regexp(t, `\ngone\n  bad  metasim  no answer: ssh: no route to gone\n *-> see that this works, and asks for no password: ssh `, e.out)
 
