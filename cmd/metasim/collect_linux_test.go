@@ -13,7 +13,7 @@ import (
 func TestSmallHeapsAreSeldomCollected(t *testing.T) {
 	s := newStage(t)
 	s.file("m.yaml", `name: garbage
-until: 60s
+until: 180s
 clients:
   - {name: source, model: source, with: {channel: DATA, period: 1ms, size: 1000}}
   - {name: sink, model: sink, with: {channels: [DATA]}}
@@ -27,7 +27,7 @@ links: [{delay: 1ms}]
 	}
 	often := collections("GOGC=100")
 	require.Greater(t, often, 4, "too little garbage for this test")
-	require.Less(t, collections(), often/2)
+	require.Less(t, collections(), often*2/3) // three times less, but for the first few
 	require.Greater(t, collections("GOMEMLIMIT=1GiB"), often/2)
 
 	peak := func(env ...string) int64 {
