@@ -148,7 +148,7 @@ type Start struct {
 // A Hold is a part of a blocked interval in which one root held the waiting client back, along one path.
 type Hold struct {
 	Begin, End int64
-	// Root is the client that held it back. It is NoClient while the run was paced or paused, or the run around it held it back.
+	// Root is the client that held it back. It is NoClient if no client of this run did: the run was paced or paused, or the client waited for the outer run.
 	Root metasim.ClientID
 	// Path is an index of Timeline.Paths. It is -1 if the path is not known: in the epsilon tick, or if there were too many paths.
 	Path int32

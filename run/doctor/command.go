@@ -16,7 +16,7 @@ import (
 // patience is how long is waited for anything that does not answer.
 const patience = 10 * time.Second
 
-// command runs a command with a standard input, nil for none, and returns what it printed, and an error that says why it has failed.
+// command runs a command. in is its standard input; nil: it has none. It returns what the command has printed. The error says why the command has failed.
 func command(ctx context.Context, limit time.Duration, in io.Reader, argv ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

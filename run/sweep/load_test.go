@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A run costs as much in a long sweep as in a short one: the range of the file is not written out again for each.
+// To load a run takes as long in a long sweep as in a short one: the values that the file varies are not made again for each run.
 func TestARunDoesNotReadTheSweep(t *testing.T) {
 	cost := func(runs int) float64 {
 		s := newStage(t, fmt.Sprintf("name: n\nclients: [{name: a, model: sink, with: {channels: [A]}}]\nsweep: {seed: {from: 1, to: %d}}\n", runs))

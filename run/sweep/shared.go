@@ -160,7 +160,7 @@ func (w *sharer) suspects() bool {
 	return false
 }
 
-// takeOver takes a portion from a worker that is lost. Of one with several runs each is to be claimed alone; one that has cost several workers their lives is not tried any more.
+// takeOver takes a portion from a worker that is lost. If it has several runs, it is split, and each run is claimed alone. A run at which several workers were lost is not tried again.
 func (w *sharer) takeOver(ctx context.Context, p lease.Portion) error {
 	again := p.Again(w.worker)
 	mine, err := w.move(takenDir, p, takenDir, again)

@@ -88,7 +88,7 @@ type Beat struct {
 	Silence time.Duration // for how long it may say nothing
 }
 
-// A Listing is what a worker finds in the directory: the names of files.
+// A Listing has the names of the files that a worker finds, and the last beat of each other worker.
 type Listing struct {
 	Todo, Taken, Done []string
 	Beats             map[string]Beat // by worker; of one that has never said anything there is none

@@ -29,7 +29,7 @@ func TestPortions(t *testing.T) {
 	require.Equal(t, []string{"1-1-4-3.a", "1-1-1-0.c", "1-1-2-0.a", "1-1-2-0.b", "1-1-3-2.b"}, names, "what was given up, and then the earliest")
 }
 
-// What a worker does next depends on nothing but what it finds, and how often it has found the same.
+// A worker decides what to do next by the files that it finds, and by how often it has found the same ones.
 func TestWatch(t *testing.T) {
 	type step struct {
 		listing lease.Listing
