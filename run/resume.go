@@ -172,4 +172,13 @@ func (r *rest) Continue(missing []metasim.Effect) error {
 	return r.writer.Continue(size, missing)
 }
 
-var _ server.Resume = (*rest)(nil)
+// Observe implements server.Observer: it is shown what the journal does not have. A Settle is no news: it follows from what was before.
+func (r *rest) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
+	r.goneOn = r.goneOn || ev != nil
+	return nil
+}
+
+var (
+	_ server.Resume   = (*rest)(nil)
+	_ server.Observer = (*rest)(nil)
+)

@@ -197,6 +197,30 @@ func TestResumeStopped(t *testing.T) {
 	require.Equal(t, quiet.Digests, resume(t, quiet.RunDir).Digests)
 }
 
+// TestResumeInVain: a run that fails before anything new happens in it, as a program of it is not there, may go on once that is.
+func TestResumeInVain(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.Symlink(self, program))
+	text := strings.Replace(mortalsOf(t, "lives", ""), "[BIN,", "["+program+",", 1)
+	o := options(t, "unix")
+	o.KeepEnv = true
+	quiet := carryOut(t, parse(t, text), o)
+	whole, err := os.ReadFile(filepath.Join(quiet.RunDir, "journal"))
+	require.NoError(t, err)
+	cutShort(t, quiet.RunDir, whole[:len(whole)/2])
+	require.NoError(t, os.Remove(program))
+	for range 2 {
+		out := resume(t, quiet.RunDir)
+		require.ErrorContains(t, out.Err, program)
+		require.True(t, out.Resumable)
+	}
+	require.NoError(t, os.Symlink(self, program))
+	require.Equal(t, quiet.Digests, resume(t, quiet.RunDir).Digests)
+}
+
 // TestResumeWithARate: a run that keeps to a rate goes on at that rate from where it was, and not from its start.
 func TestResumeWithARate(t *testing.T) {
 	t.Parallel()

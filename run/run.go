@@ -179,7 +179,7 @@ type Outcome struct {
 	// Hosts are those on which clients were started, in the order of Options.Hosts: this one, if no launcher has started them on others.
 	Hosts []HostOutcome `json:"hosts,omitempty"`
 
-	// Resumable says that Resume goes on with the run: it did not fail by itself, but was stopped by a signal, or its hosts were taken away, or were not there when it was resumed.
+	// Resumable says that Resume goes on with the run: it did not fail by itself, but was stopped by a signal, or its hosts were taken away, or it was resumed and failed before anything new happened.
 	Resumable bool `json:"resumable,omitempty"`
 
 	Err error `json:"-"` // the cause of Error
@@ -256,6 +256,7 @@ type rest struct {
 	dir    journal.Dir
 	stop   func() error           // why it is to be read no further; nil: it goes on
 	forget func(size int64) error // removes checkpoints that a journal of this size lacks
+	goneOn bool                   // something has happened that the journal did not have
 }
 
 // A PlacementError says what is wrong with where clients are to go: a scenario or a flag, and no host. Then there is no run.

@@ -222,6 +222,7 @@ func (r *runner) config(table *delay.Table) server.Config {
 	}
 	if r.rest != nil {
 		config.Resume = r.rest
+		config.Observers = append(config.Observers, r.rest)
 	}
 	if every := sc.Checkpoints(); r.record.writer != nil && len(every) > 0 {
 		config.Checkpoints = &server.Checkpoints{Every: every, Keep: r.record.keep}
@@ -269,7 +270,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 		cancel(context.Cause(stopped))
 	})()
 	var work sync.WaitGroup
-	notReady := r.prepareHosts(ctx, stopped, &work)
+	r.prepareHosts(ctx, stopped, &work)
 	if r.restart != nil {
 		r.restart.Start = func(client string, life int) { r.clients.restart(ctx, client, life) }
 	}
@@ -319,23 +320,23 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	out.nameHosts(r.clients.hostName)
 	r.clients.nameJob(out, stopped.Err() != nil)
+	asItWas := r.rest != nil && !r.rest.goneOn // it was resumed and has failed before anything new happened: no program of it was there, for example
 	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 &&
-		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || r.rest != nil && notReady != nil)
+		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || asItWas)
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))
 	return out
 }
 
 // prepareHosts waits for the hosts of the run, however long a cluster takes: start_timeout begins after it. Until the server serves it does not hear that the run is
 // stopped, so that ends the wait at once.
-func (r *runner) prepareHosts(ctx, stopped context.Context, work *sync.WaitGroup) (notReady error) {
-	notReady = r.clients.prepare(stopped)
+func (r *runner) prepareHosts(ctx, stopped context.Context, work *sync.WaitGroup) {
+	notReady := r.clients.prepare(stopped)
 	if notReady != nil && stopped.Err() == nil {
 		work.Go(func() { r.server.Fail(notReady) })
 	} else if notReady == nil && r.options.far() {
 		r.clients.watchHosts(ctx)
 		r.notePlaces(stopped)
 	}
-	return notReady
 }
 
 // notePlaces writes down which clients are on which host, for who asks while the run goes on, or after metasim was killed.
