@@ -201,6 +201,9 @@ func (m *Monitor) describe(shot *server.Snapshot, id metasim.ClientID, e examine
 	case server.Lost:
 		return fmt.Sprintf("%s was lost: it was last heard of at %v", c.Name, c.Clock)
 	case server.Left:
+		if nested := m.process(c).Nested; nested != "" {
+			return fmt.Sprintf("%s sends nothing more out of the nested run %s since %v; what it does inside, the report of that run says at its end", c.Name, nested, c.Clock)
+		}
 		return fmt.Sprintf("%s has left at %v", c.Name, c.Clock)
 	}
 	silence := shot.Wall - c.Since

@@ -57,6 +57,7 @@ func TestDescribe(t *testing.T) {
 		{server.Absent, Process{Outside: true}, processState{}, "c0 has not joined yet, and must be started outside of metasim"},
 		{server.Waiting, said, processState{}, "c0 at 0s has been waiting for 41 s, until 0s, and no client can send it a message before then"},
 		{server.Left, said, processState{}, "c0 has left at 0s"},
+		{server.Left, Process{Nested: "cell"}, processState{}, "c0 sends nothing more out of the nested run cell since 0s; what it does inside, the report of that run says at its end"},
 		{server.Lost, said, processState{}, "c0 was lost: it was last heard of at 0s"},
 	} {
 		require.Equal(t, []string{c.want}, explained(0, c.state, c.p, c.v))

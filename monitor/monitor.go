@@ -162,6 +162,8 @@ type Process struct {
 	PID     int  // 0: not known
 	Inside  bool // the client is a model in the server's process
 	Outside bool // metasim does not start it
+	// Nested is the nested run that it is in, whose own dispatcher knows what it does there; empty: none.
+	Nested string
 	// Host is where it runs; empty: on this host, or nobody knows. RoundTrip is the least time in which that host has answered; 0: not known.
 	Host      string
 	RoundTrip time.Duration

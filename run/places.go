@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -17,6 +18,22 @@ func (c *clients) setPlace(g group, p place) {
 	}
 }
 
+// around returns the nested run that each client inside is in.
+func (p *part) around() map[string]string {
+	of := map[string]string{}
+	for _, g := range p.groups {
+		for _, client := range g[1:] {
+			of[client] = g[0]
+		}
+	}
+	return of
+}
+
+// hostedBy returns the place of the process that a client is in: its own, or that of its nested run.
+func (c *clients) hostedBy(client string) place {
+	return c.placeOf(cmp.Or(c.around[client], client))
+}
+
 func (c *clients) placeOf(name string) place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,10 +42,10 @@ func (c *clients) placeOf(name string) place {
 
 // hostName is the host on which a client was started last, or is to be; empty: on this one, or elsewhere.
 func (c *clients) hostName(client string) string {
-	if p := c.placeOf(client).process; p != nil {
+	if p := c.hostedBy(client).process; p != nil {
 		return p.Host()
 	}
-	if h := c.placement[client]; h != nil {
+	if h := c.placement[cmp.Or(c.around[client], client)]; h != nil {
 		return h.name
 	}
 	return ""
@@ -70,15 +87,15 @@ func (c *clients) lossReport(name string) server.ProcessEnd {
 
 // whereabouts tells the monitor where a client runs.
 func (c *clients) whereabouts(name string) monitor.Process {
-	p := c.placeOf(name)
+	p := c.hostedBy(name)
 	if p.process != nil {
 		pid := p.process.livePID()
 		if p.process.Host() != "" {
 			pid = 0 // of this host it would be another process
 		}
-		return monitor.Process{PID: pid, Said: p.process.lastLine, Host: p.process.Host(), RoundTrip: p.process.RoundTrip()}
+		return monitor.Process{PID: pid, Said: p.process.lastLine, Host: p.process.Host(), RoundTrip: p.process.RoundTrip(), Nested: c.around[name]}
 	}
-	return monitor.Process{Inside: p.inside, Outside: p.outside}
+	return monitor.Process{Inside: p.inside, Outside: p.outside, Nested: c.around[name]}
 }
 
 // log returns the log of the run in which each line that names a client names its host, where that is another one.
@@ -87,7 +104,7 @@ func (c *clients) log() *slog.Logger {
 		return c.options.Log
 	}
 	return slog.New(hostHandler{c.options.Log.Handler(), func(client string) string {
-		if p := c.placeOf(client).process; p != nil {
+		if p := c.hostedBy(client).process; p != nil {
 			return p.Host()
 		}
 		return ""

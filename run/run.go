@@ -329,6 +329,7 @@ type clients struct {
 	restarts  sync.WaitGroup    // of processes
 	resumed   int               // how often the run was cut off
 	cells     *hostedCells      // nested runs in processes of their own; nil: there are none
+	around    map[string]string // the nested run that each client inside is in
 
 	mu        sync.Mutex
 	places    map[string]place // by name

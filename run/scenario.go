@@ -172,7 +172,7 @@ func (r *runner) open(ctx context.Context, table *delay.Table) (err error) {
 	r.clients = &clients{scenario: sc, options: o, dir: r.dir, listeners: r.listeners, scheduler: client.NewScheduler(), places: map[string]place{},
 		resumed: r.record.manifest.Resumed, planned: r.planned}
 	if r.part != nil {
-		r.clients.cells = r.part.cells
+		r.clients.cells, r.clients.around = r.part.cells, r.part.around()
 	}
 	defer func() {
 		if err != nil {

@@ -190,6 +190,43 @@ links: [{delay: 1ms}]
 	s.clean()
 }
 
+// A client of a nested run is on the host of that run, for who waits for it too.
+func TestNestedOnHostsHold(t *testing.T) {
+	s := newStage(t)
+	s.file("pair.yaml", strings.ReplaceAll(`name: pair
+clients:
+  - {name: a, run: [sh, -c, "printf %s $$ >a.pid; exec \"$0\" client source --with channel=OUT --with period=10ms", BIN]}
+  - {name: b, model: sink, with: {channels: [OUT]}}
+links: [{delay: 1ms}]
+`, "BIN", s.program))
+	s.file("p.yaml", `name: outer
+until: 10h
+clients:
+  - {name: ear, model: sink, with: {channels: [X]}}
+  - {name: one, model: scenario, with: {file: pair.yaml, expose: [{OUT: X}]}}
+links: [{delay: 1ms}]
+`)
+	p := s.start([]string{s.hosts()}, "run", "p.yaml", "--nested", "--launch", "ssh", "--hosts", "n1,n2", "--remote", s.program, "--listen", "127.0.0.1:0", "--json", "--out", "r")
+	pid := p.appears(filepath.Join(s.dir, "a.pid"))
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }() // it is killed before, mostly
+	require.Eventually(t, func() bool { return joined(t, filepath.Join(s.dir, "r")) == 4 }, patience/2, 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	says := func(client, what string) {
+		want, said := regexp.MustCompile(what), ""
+		if !assert.Eventually(t, func() bool {
+			said = s.metasim("why", client, "--run", "r").out
+			return want.MatchString(said)
+		}, patience/2, 100*time.Millisecond) {
+			require.Regexp(t, want, said)
+		}
+	}
+	says("ear", `^ear at .* waits for one/a: .* \(from host n2, [^)]* to host n1, [^)]*\); one/a at .* on host n2, [^,]*, connected by the nested run one`)
+	says("one/b", `^one/b sends nothing more out of the nested run one since 0s; `)
+	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, 1, p.wait().status)
+	s.clean()
+}
+
 // The scenario says who shares a host, or an earlier run does, by its messages.
 func TestPlacement(t *testing.T) {
 	s := newStage(t)
