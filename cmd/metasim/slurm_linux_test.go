@@ -235,6 +235,56 @@ func TestSlurmSweep(t *testing.T) {
 	c.Empty()
 }
 
+// Workers that share a sweep may be the tasks of an array job, as docs/sweep.md says: one is cancelled, one is killed, and the others come to the table of a sweep on this host.
+func TestSlurmArray(t *testing.T) {
+	s := newStage(t)
+	text := strings.Replace(swept, "to: 100", "to: 200", 1)
+	s.file("fast.yaml", text)
+	s.file("s.yaml", "rate: 0.1\n"+text) // all tasks are to work before the first one has done all
+	require.Zero(t, s.metasim("sweep", "fast.yaml", "--out", "here", "--progress", "none").status)
+	c := s.cluster(4)
+	job := s.sbatch(c, "exec "+testprogram.Shipped(t)+" sweep s.yaml --out there --share -j 1 --silence 3s", "--array=1-4", "--nodes=1", "--exclusive", "--output="+filepath.Join(s.dir, "worker-%a.out"))
+	worker := func(host int) int {
+		for pid, line := range c.Processes(host) {
+			if strings.Contains(line, " sweep s.yaml --out there --share") {
+				return pid
+			}
+		}
+		return 0
+	}
+	done := func() int {
+		found, err := filepath.Glob(filepath.Join(s.dir, "there/shared/done/*"))
+		require.NoError(t, err)
+		return len(found)
+	}
+	killed, task := 0, ""
+	require.Eventually(t, func() bool {
+		for host := 1; host <= 4; host++ {
+			if worker(host) == 0 {
+				return false
+			}
+		}
+		killed = worker(1)
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", worker(2)))
+		require.NoError(t, err)
+		_, rest, _ := strings.Cut(string(environ), "SLURM_ARRAY_TASK_ID=")
+		task, _, _ = strings.Cut(rest, "\x00")
+		return done() > 10
+	}, slurmPatience, time.Millisecond)
+	require.Less(t, done(), 180, "the faults come in time")
+	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
+	require.NoError(t, c.On("scancel", job+"_"+task).Run())
+	require.Eventually(t, func() bool {
+		left, err := c.On("squeue", "--noheader", "--jobs="+job).Output()
+		return err == nil && len(strings.TrimSpace(string(left))) == 0
+	}, slurmPatience, 100*time.Millisecond)
+	require.Equal(t, s.digests("here"), s.digests("there"))
+	var st sweepOutcome
+	s.metasim("sweep", "status", "there", "--json").object(t, &st)
+	require.Equal(t, []int{200, 0, 0}, []int{st.Done, st.Failed, len(st.Poison)})
+	c.Empty()
+}
+
 // Every scenario that ships has the digest that it has on this host, over 1, 2 and 4 hosts, placed in three ways, and with a dispatcher for each scenario inside.
 // Without -slurm the smallest scenario is tried in all ways, and each other one in one way, over 4 hosts.
 func TestSlurmEveryScenario(t *testing.T) {
