@@ -304,14 +304,17 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 }
 
 // endLeft ends what is left on a host whose supervisor was killed, as by a system that is short of memory. A host that cannot be reached ends it by itself, as
-// its supervisor hears nothing any more; and Slurm ends a step as a whole.
+// its supervisor hears nothing any more. Slurm ends a step as a whole only where it tracks processes by cgroups; the end of a job ends all of them. It starts nothing on a
+// host that it has lost, and tries for long.
 func (c *clients) endLeft(h *host) {
-	lost := h.supervisor.Lost()
-	if c.options.Launch != "ssh" || lost == nil {
+	if c.launcher == nil || h.supervisor.Lost() == nil || c.options.Launch == "slurm" && h.supervisor.Silent() {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), leftPatience, fmt.Errorf("nothing came for %v", leftPatience))
 	defer cancel()
+	if _, taken := c.launcher.Why(ctx); taken {
+		return
+	}
 	left, err := h.supervisor.EndLeft(ctx, c.launcher.Command(h.name, c.options.Remote, "supervise"), launch.Environment())
 	if err != nil {
 		c.options.Log.Warn("a host was lost, and what the run has started there may go on for a while", "host", h.name, "cause", err)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +19,7 @@ import (
 	"metasim/internal/testcluster"
 	"metasim/internal/testprogram"
 	"metasim/run"
+	"metasim/run/doctor"
 )
 
 var allOnSlurm = flag.Bool("slurm", false, "run every shipped scenario on 1, 2 and 4 hosts of a cluster: some minutes")
@@ -282,6 +285,45 @@ func TestSlurmArray(t *testing.T) {
 	var st sweepOutcome
 	s.metasim("sweep", "status", "there", "--json").object(t, &st)
 	require.Equal(t, []int{200, 0, 0}, []int{st.Done, st.Failed, len(st.Poison)})
+	c.Empty()
+}
+
+// The doctor says of each host of a job whether a run could go there, and what is in the way: here a firewall that lets no UDP through from one of them.
+func TestSlurmDoctor(t *testing.T) {
+	s := newStage(t)
+	c := s.cluster(2)
+	see := func(args ...string) (status int, r doctor.Report) {
+		cmd := c.On(append([]string{"salloc", "--quiet", "--nodes=2", testprogram.Shipped(t), "doctor", "--launch", "slurm", "--json"}, args...)...)
+		var said strings.Builder
+		cmd.Stderr = &said
+		text, err := cmd.Output()
+		if ended := new(exec.ExitError); errors.As(err, &ended) {
+			status = ended.ExitCode()
+		}
+		require.NoError(t, json.Unmarshal(text, &r), said.String())
+		require.Equal(t, []string{"n1", "n2"}, []string{r.Hosts[0].Host, r.Hosts[1].Host})
+		return status, r
+	}
+	reach := func(r doctor.Report, host int) doctor.Check {
+		i := slices.IndexFunc(r.Hosts[host-1].Checks, func(c doctor.Check) bool { return c.Name == "reach" })
+		require.GreaterOrEqual(t, i, 0, "%+v", r.Hosts[host-1])
+		return r.Hosts[host-1].Checks[i]
+	}
+	_, r := see()
+	for host := 1; host <= 2; host++ {
+		require.Equal(t, doctor.Good, reach(r, host).State, "%+v", reach(r, host))
+	}
+	c.Wall(2)
+	status, r := see()
+	require.Equal(t, 1, status)
+	require.Equal(t, doctor.Good, reach(r, 1).State)
+	require.Equal(t, doctor.Bad, reach(r, 2).State)
+	require.Contains(t, reach(r, 2).Remedy, "use --transport tls")
+	_, r = see("--transport", "tls")
+	require.Equal(t, doctor.Good, reach(r, 2).State, "%+v", reach(r, 2))
+	s.file("f.yaml", strings.ReplaceAll(fourClients, "WHAT", "fail"))
+	e := s.metasim("run", "f.yaml", "--launch", "slurm", "--nodes", "2", "--transport", "tls", "--json")
+	require.Zero(t, e.status, "the remedy helps: %s", e.err)
 	c.Empty()
 }
 

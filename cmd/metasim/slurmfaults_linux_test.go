@@ -130,6 +130,32 @@ func TestSlurmStops(t *testing.T) {
 	}, `^job N is PREEMPTED: the hosts of the run were taken away(; first, (client|host) |$)`)
 }
 
+// A supervisor that is killed, as where memory is short, takes nothing with it: the run goes on. At its end nothing is left, also where Slurm does not end a
+// step as a whole.
+func TestSlurmSupervisorIsKilled(t *testing.T) {
+	s := newStage(t)
+	c := s.cluster(2)
+	g := s.gate("model: echo, with: {in: B, out: C}", `run: [sh, -c, 'setsid sleep 4243 & exec "$0" client echo --with in=B --with out=C', `+testprogram.Shipped(t)+"]")
+	p, _ := g.begin(c, "r")
+	killed := false
+	for pid, line := range c.Processes(2) {
+		if strings.HasSuffix(line, " supervise") {
+			killed = syscall.Kill(pid, syscall.SIGKILL) == nil
+		}
+	}
+	require.True(t, killed)
+	g.open()
+	e := p.wait()
+	require.Zero(t, e.status, e.err)
+	out := e.outcome(t)
+	require.Equal(t, g.want, out.Digests)
+	require.Equal(t, "ended", out.Hosts[0].Exit)
+	require.Contains(t, out.Hosts[1].Exit, "host n2 was lost")
+	require.Contains(t, e.err, "what the run had left there was ended")
+	c.Empty()
+	s.clean()
+}
+
 // The time of the job is over. Slurm looks every 30 s.
 func TestSlurmTimeLimit(t *testing.T) {
 	s := newStage(t)

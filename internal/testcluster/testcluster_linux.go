@@ -227,6 +227,12 @@ func (c *Cluster) Lose(i int) {
 	c.must(c.on(c.nodes[i-1], "ip", "link", "set", "eth0", "down"))
 }
 
+// Wall has the network of host i, from 1, drop what goes from there over UDP, as a firewall may. Slurm talks over TCP.
+func (c *Cluster) Wall(i int) {
+	c.t.Helper()
+	c.must(c.on(c.nodes[i-1], "ip", "rule", "add", "pref", "1", "ipproto", "udp", "blackhole"))
+}
+
 // Reconnect gives host i, which was lost, its network back. Slurm does not run there any more.
 func (c *Cluster) Reconnect(i int) {
 	c.t.Helper()

@@ -32,6 +32,7 @@ type Supervisor struct {
 	caller   string        // the address of metasim, as a host of a cluster sees it
 	heard    atomic.Bool   // something came since the last beat
 	closing  atomic.Bool   // it was asked to end
+	silent   atomic.Bool   // nothing came from it, so it was given up
 	mark     string        // of what it starts on another host
 	trips    trips         // there and back, of beats
 
@@ -299,16 +300,6 @@ func (k *Supervisor) Gone() error {
 	default:
 		return nil
 	}
-}
-
-// Lost says how the supervisor ended, once it has been closed; nil: when all that it had started had ended.
-func (k *Supervisor) Lost() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.finished {
-		return nil
-	}
-	return k.gone()
 }
 
 // Close ends every process that is left. It returns the strays that it had to end.

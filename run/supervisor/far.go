@@ -38,6 +38,19 @@ func (k *Supervisor) Notice() <-chan struct{} { return k.notice }
 // RoundTrip is the least time in which the supervisor has answered.
 func (k *Supervisor) RoundTrip() time.Duration { return k.trips.roundTrip() }
 
+// Lost says how the supervisor ended, once it has been closed; nil: when all that it had started had ended.
+func (k *Supervisor) Lost() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.finished {
+		return nil
+	}
+	return k.gone()
+}
+
+// Silent reports whether it was given up because nothing came from it: its host may be there no more.
+func (k *Supervisor) Silent() bool { return k.silent.Load() }
+
 // Beat asks the supervisor of another host for an answer, several times in limit, until it ends. If nothing comes from it for limit, it is lost; and if
 // nothing comes from here for so long, it ends all that it has started.
 func (k *Supervisor) Beat(limit time.Duration) {
@@ -68,6 +81,7 @@ func (k *Supervisor) Beat(limit time.Duration) {
 			silent = 0
 		}
 	}
+	k.silent.Store(true)
 	k.said.add(fmt.Sprintf("nothing has come from it for %v", limit))
 	_ = k.cmd.Process.Kill() // it has ended already, if this fails
 }
