@@ -6,6 +6,7 @@
 
 #include <metasim_follower.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -1327,7 +1328,11 @@ struct rs_node {
     void *user;
     bool heard; /* other was called */
     bool initialised;
+    const void *thread; /* that has awaited the current frame; NULL: none has */
 };
+
+/* What no two threads have in common: each has an errno of its own. */
+static const void *this_thread(void) { return &errno; }
 
 static char *channel(const char *director, const char *name)
 {
@@ -1420,9 +1425,25 @@ static RS_ERROR publish(rs_node *n, const char *on, message m)
 
 static RS_ERROR not_initialised(rs_node *n) { return fail(n->core, RS_ERROR_NOT_INITIALISED, "the node has not joined; call rs_initialise first, right after metasim_join"); }
 
+/* Whether a call can be made at all. The sentence of a node that there is not is that of rs_lastError. */
+static RS_ERROR usable(rs_node *n)
+{
+    if (n == NULL)
+        return RS_ERROR_INVALIDHANDLE;
+    return n->initialised ? RS_ERROR_SUCCESS : not_initialised(n);
+}
+
+/* Whether what a call is to read, or where it is to put what it returns, is there. */
+static RS_ERROR check_given(rs_node *n, bool given)
+{
+    return given ? RS_ERROR_SUCCESS : fail(n->core, RS_ERROR_INVALID_PARAMETERS, "node %s: a pointer is NULL; give the address of what is read, or of where the result goes", n->core->name);
+}
+
 RS_ERROR rs_initialise(rs_node *n)
 {
     RS_ERROR code;
+    if (n == NULL)
+        return RS_ERROR_INVALIDHANDLE;
     if (n->initialised)
         return fail(n->core, RS_ERROR_ALREADYINITIALISED, "node %s is initialised; call rs_initialise once", n->core->name);
     code = publish(n, n->replies, hello_of(n->role, n->order));
@@ -1511,9 +1532,10 @@ static RS_ERROR next_frame(rs_node *n, double tracked, int timeoutMs, rs_frame_d
 {
     int64_t late = timeoutMs < 0 ? 0 : milliseconds_now() + timeoutMs;
     const request *q;
-    int code;
-    if (!n->initialised)
-        return not_initialised(n);
+    int code = usable(n);
+    if (code != RS_ERROR_SUCCESS)
+        return (RS_ERROR)code;
+    n->thread = this_thread();
     for (;;) {
         message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}};
         RS_ERROR failed;
@@ -1541,15 +1563,16 @@ RS_ERROR rs_awaitFrameData(rs_node *n, int timeoutMs, rs_frame_data *data) { ret
 
 RS_ERROR rs_beginFollowerFrame(rs_node *n, double tTracked, rs_frame_data *data)
 {
-    if (!(tTracked >= 0))
+    if (n != NULL && !(tTracked >= 0))
         return fail(n->core, RS_ERROR_INVALID_PARAMETERS, "node %s: tTracked is negative, or no number; give it the tTracked that the frame's controller had", n->core->name);
     return next_frame(n, tTracked, -1, data);
 }
 
 RS_ERROR rs_hear(rs_node *n)
 {
-    RS_ERROR code = n->initialised ? RS_ERROR_SUCCESS : not_initialised(n);
-    n->heard = false;
+    RS_ERROR code = usable(n);
+    if (code == RS_ERROR_SUCCESS)
+        n->heard = false;
     while (code == RS_ERROR_SUCCESS && !n->heard) {
         message reply[REPLIES] = {{NULL, 0, false}, {NULL, 0, false}};
         RS_ERROR failed;
@@ -1567,47 +1590,65 @@ RS_ERROR rs_hear(rs_node *n)
 
 RS_ERROR rs_setFollower(rs_node *n, int isFollower)
 {
-    if (!n->initialised)
-        return not_initialised(n);
-    n->core->follows = isFollower != 0;
-    return RS_ERROR_SUCCESS;
+    RS_ERROR code = usable(n);
+    if (code == RS_ERROR_SUCCESS)
+        n->core->follows = isFollower != 0;
+    return code;
 }
 
-int rs_frameIsOver(const rs_node *n) { return n->core->frame_over; }
+int rs_frameIsOver(const rs_node *n) { return n != NULL && n->core->frame_over; }
 
-/* Whether a call in a frame may be made. */
-static RS_ERROR in_frame(rs_node *n)
+/* Whether a call in a frame may be made, which has been given all that it needs. */
+static RS_ERROR in_frame(rs_node *n, bool given)
 {
-    if (!n->initialised)
-        return not_initialised(n);
-    return n->core->in_frame ? RS_ERROR_SUCCESS : refuse_call(n->core, NO_FRAME);
+    RS_ERROR code = usable(n);
+    if (code == RS_ERROR_SUCCESS)
+        code = check_given(n, given);
+    return code != RS_ERROR_SUCCESS || n->core->in_frame ? code : refuse_call(n->core, NO_FRAME);
+}
+
+/* Whether this thread may send or receive the data of the frame: it is the one that has awaited it. Another one may come too late, in the next frame. */
+static RS_ERROR awaited(rs_node *n)
+{
+    if (n->thread == NULL || n->thread == this_thread())
+        return RS_ERROR_SUCCESS;
+    return refuse_call(n->core, "another thread awaits the frames of this node; use a node on one thread");
 }
 
 RS_ERROR rs_isController(rs_node *n, int *isController)
 {
-    RS_ERROR code = in_frame(n);
-    *isController = code == RS_ERROR_SUCCESS && n->core->controls;
+    RS_ERROR code = in_frame(n, isController != NULL);
+    if (isController != NULL)
+        *isController = code == RS_ERROR_SUCCESS && n->core->controls;
     return code;
 }
 
 RS_ERROR rs_engineSyncEnabled(rs_node *n, int *enabled)
 {
-    RS_ERROR code = in_frame(n);
-    *enabled = code == RS_ERROR_SUCCESS && n->core->current->sync;
+    RS_ERROR code = in_frame(n, enabled != NULL);
+    if (enabled != NULL)
+        *enabled = code == RS_ERROR_SUCCESS && n->core->current->sync;
     return code;
 }
 
-static RS_ERROR check_size(rs_node *n, int size)
+/* Whether there are so many bytes. */
+static RS_ERROR check_size(rs_node *n, const void *data, int size)
 {
-    return size >= 0 ? RS_ERROR_SUCCESS : fail(n->core, RS_ERROR_INVALID_PARAMETERS, "node %s: a size of %d bytes; use 0 or more", n->core->name, size);
+    if (size < 0)
+        return fail(n->core, RS_ERROR_INVALID_PARAMETERS, "node %s: a size of %d bytes; use 0 or more", n->core->name, size);
+    return check_given(n, data != NULL || size == 0);
 }
 
 RS_ERROR rs_sendFollowerData(rs_node *n, const void *data, int size)
 {
-    RS_ERROR code = n->initialised ? check_size(n, size) : not_initialised(n);
+    RS_ERROR code = usable(n);
     message packed = begin_none();
     size_t bytes = (size_t)size;
     uint32_t part;
+    if (code == RS_ERROR_SUCCESS)
+        code = check_size(n, data, size);
+    if (code == RS_ERROR_SUCCESS)
+        code = awaited(n);
     if (code == RS_ERROR_SUCCESS)
         code = may_send(n->core, bytes);
     if (code == RS_ERROR_SUCCESS && n->core->current->packing != 0) {
@@ -1623,35 +1664,51 @@ RS_ERROR rs_sendFollowerData(rs_node *n, const void *data, int size)
 
 RS_ERROR rs_receiveFollowerData(rs_node *n, const void **data, int *size)
 {
-    RS_ERROR code = n->initialised ? may_receive(n->core) : not_initialised(n);
+    RS_ERROR code = usable(n);
+    bool given = data != NULL && size != NULL;
+    if (code == RS_ERROR_SUCCESS)
+        code = check_given(n, given);
+    if (code == RS_ERROR_SUCCESS)
+        code = awaited(n);
+    if (code == RS_ERROR_SUCCESS)
+        code = may_receive(n->core);
     if (code == RS_ERROR_SUCCESS && n->core->state_size > INT_MAX)
-        return fail(n->core, RS_ERROR_BUFFER_OVERFLOW, "node %s: the data of this frame is larger than an int says; send less", n->core->name);
-    *data = code == RS_ERROR_SUCCESS ? n->core->state : NULL;
-    *size = code == RS_ERROR_SUCCESS ? (int)n->core->state_size : 0;
+        code = fail(n->core, RS_ERROR_BUFFER_OVERFLOW, "node %s: the data of this frame is larger than an int says; send less", n->core->name);
+    if (given) {
+        *data = code == RS_ERROR_SUCCESS ? n->core->state : NULL;
+        *size = code == RS_ERROR_SUCCESS ? (int)n->core->state_size : 0;
+    }
     return code;
 }
 
 RS_ERROR rs_sendInteractionData(rs_node *n, const void *data, int size)
 {
-    RS_ERROR code = in_frame(n);
+    RS_ERROR code = in_frame(n, true);
     if (code == RS_ERROR_SUCCESS)
-        code = check_size(n, size);
+        code = check_size(n, data, size);
     return code == RS_ERROR_SUCCESS ? publish(n, n->replies, input_of(data, (size_t)size)) : code;
 }
 
 RS_ERROR rs_receiveInteractionData(rs_node *n, const void **data, int *size)
 {
     block input = {NULL, 0};
-    RS_ERROR code = n->initialised ? core_input(n->core, &input) : not_initialised(n);
-    *data = input.at;
-    *size = (int)input.size;
+    bool given = data != NULL && size != NULL;
+    RS_ERROR code = usable(n);
+    if (code == RS_ERROR_SUCCESS)
+        code = check_given(n, given);
+    if (code == RS_ERROR_SUCCESS)
+        code = core_input(n->core, &input);
+    if (given) {
+        *data = input.at;
+        *size = (int)input.size;
+    }
     return code;
 }
 
 RS_ERROR rs_compute(rs_node *n, int64_t nanoseconds)
 {
-    RS_ERROR code = in_frame(n);
-    int64_t now = metasim_now(n->client).time;
+    RS_ERROR code = in_frame(n, true);
+    int64_t now = code == RS_ERROR_SUCCESS ? metasim_now(n->client).time : 0;
     int64_t until = nanoseconds < METASIM_FOREVER - now ? now + nanoseconds : METASIM_FOREVER;
     while (code == RS_ERROR_SUCCESS && metasim_now(n->client).time < until)
         code = advance(n, until, -1);
@@ -1669,10 +1726,12 @@ RS_ERROR rs_sendFrame(rs_node *n, const uint8_t state[32], const void *picture, 
 RS_ERROR rs_sendPictures(rs_node *n, const uint8_t state[32], const rs_picture *pictures, int count)
 {
     message m = {NULL, 0, false};
-    RS_ERROR code = n->initialised ? check_size(n, count) : not_initialised(n);
+    RS_ERROR code = usable(n);
     int i;
+    if (code == RS_ERROR_SUCCESS)
+        code = check_size(n, pictures, count);
     for (i = 0; code == RS_ERROR_SUCCESS && i < count; i++)
-        code = check_size(n, pictures[i].size);
+        code = check_size(n, pictures[i].data, pictures[i].size);
     if (code == RS_ERROR_SUCCESS)
         code = core_back(n->core, state, pictures, (size_t)count, &m);
     return code == RS_ERROR_SUCCESS ? publish(n, n->replies, m) : code;
@@ -1680,15 +1739,23 @@ RS_ERROR rs_sendPictures(rs_node *n, const uint8_t state[32], const rs_picture *
 
 RS_ERROR rs_getStreams(rs_node *n, const rs_stream **streams, int *count)
 {
-    RS_ERROR code = in_frame(n);
-    *streams = code == RS_ERROR_SUCCESS ? n->core->current->views : NULL;
-    *count = code == RS_ERROR_SUCCESS ? (int)n->core->current->view_count : 0;
+    bool given = streams != NULL && count != NULL;
+    RS_ERROR code = in_frame(n, given);
+    if (given) {
+        *streams = code == RS_ERROR_SUCCESS ? n->core->current->views : NULL;
+        *count = code == RS_ERROR_SUCCESS ? (int)n->core->current->view_count : 0;
+    }
     return code;
 }
 
-uint64_t rs_refused(const rs_node *n) { return n->core->refused; }
+uint64_t rs_refused(const rs_node *n) { return n == NULL ? 0 : n->core->refused; }
 
-const char *rs_lastError(const rs_node *n) { return n->core->text == NULL ? "" : n->core->text; }
+const char *rs_lastError(const rs_node *n)
+{
+    if (n == NULL)
+        return "there is no node; look at what rs_declare has returned: where that is NULL, metasim_error says why";
+    return n->core->text == NULL ? "" : n->core->text;
+}
 
 const char *rs_errorName(RS_ERROR error)
 {

@@ -18,8 +18,8 @@
  *         ...                                                   (send or receive the state, draw, rs_sendFrame)
  *     }
  *
- * A node is used by one thread at a time, and so is its client. Between rs_initialise and the end, metasim_publish, metasim_result, metasim_leave and
- * metasim_fail alone are called on that client besides.
+ * A node is used by one thread at a time, and so is its client; the data of a frame is sent and received by the thread that has awaited the frame. Between
+ * rs_initialise and the end, metasim_publish, metasim_result, metasim_leave and metasim_fail alone are called on that client besides.
  */
 #ifndef METASIM_FOLLOWER_H
 #define METASIM_FOLLOWER_H
@@ -35,7 +35,7 @@ typedef enum RS_ERROR {
     RS_ERROR_SUCCESS = 0,
     RS_ERROR_NOT_INITIALISED = 1, /* call rs_initialise first */
     RS_ERROR_ALREADYINITIALISED = 2,
-    RS_ERROR_INVALIDHANDLE = 3, /* the client has failed: metasim_error has the sentence */
+    RS_ERROR_INVALIDHANDLE = 3, /* the client has failed: metasim_error has the sentence; or there is no node */
     RS_ERROR_MAXSENDERSREACHED = 4,
     RS_ERROR_BADSTREAMTYPE = 5,
     RS_ERROR_NOTFOUND = 6, /* there is no other interaction data in this frame */

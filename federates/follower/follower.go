@@ -60,6 +60,7 @@ var (
 	ErrStreamsChanged = frames.ErrStreamsChanged
 	ErrQuit           = frames.ErrQuit
 	ErrNotJoined      = frames.ErrNotJoined
+	ErrJoinedTwice    = frames.ErrJoinedTwice
 	ErrNoFrame        = frames.ErrNoFrame
 	ErrSyncOff        = frames.ErrSyncOff
 	ErrNotController  = frames.ErrNotController
@@ -101,6 +102,7 @@ type Node struct {
 	replies, data *client.Publication
 	heard         uint64        // messages that Other has taken
 	busy          chan struct{} // holds one: who has it uses the node
+	awaits        uint64        // the goroutine that has awaited the current frame
 	waiting       chan arrival  // of a wait that goes on after a timeout; nil: there is none
 	waits         context.Context
 	stop          func() // ends waits; nil: there was none

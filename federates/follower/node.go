@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"time"
 
 	"metasim/client"
@@ -37,6 +38,9 @@ func Declare(b *client.Builder, o Options) (*Node, error) {
 
 // Join makes the node known to its director: call it once, right after the client has joined.
 func (n *Node) Join(c *client.Client) error {
+	if n.client != nil {
+		return &NodeError{Node: n.client.Name(), Err: ErrJoinedTwice}
+	}
 	n.client = c
 	n.core = frames.NewNode(c.Name(), uint64(cmp.Or(n.options.MaxBytes, 256<<20)))
 	n.core.Packer = &packing.Packer{}
@@ -58,6 +62,18 @@ func (n *Node) enter() error {
 }
 
 func (n *Node) exit() { <-n.busy }
+
+// goroutine returns the number of the goroutine that calls it, as the runtime writes it before its stack: "goroutine 18 [running]".
+func goroutine() (number uint64) {
+	b := make([]byte, 40)
+	for _, digit := range b[len("goroutine "):runtime.Stack(b, false)] {
+		if digit < '0' || digit > '9' {
+			break
+		}
+		number = 10*number + uint64(digit-'0')
+	}
+	return number
+}
 
 // Await ends the current frame and returns the next one, when it is there with its data. A frame that was not sent back by SendFrame goes
 // back empty.
@@ -122,6 +138,7 @@ func (n *Node) BeginFollowerFrame(ctx context.Context, tracked metasim.Time) (Fr
 
 // frame hands out a frame with next, when it is there.
 func (n *Node) frame(ctx context.Context, late <-chan time.Time, next func() (FrameData, [][]byte, bool, error)) (FrameData, error) {
+	n.awaits = goroutine()
 	for waits := n.waiting != nil; ; waits = false { // one that waits has ended the frame before
 		if !waits {
 			f, replies, ok, err := next()
@@ -263,10 +280,21 @@ func (n *Node) inside(f func() error) error {
 	return f()
 }
 
-// SendFollowerData sends the state of the current frame to the other nodes. Call it as early in the frame as the state is known. The slice
-// may be used again at once.
-func (n *Node) SendFollowerData(state []byte) error {
+// awaited carries out a call of the goroutine that has awaited the current frame. No other one sends or receives the data of that frame: it may come too late, in the
+// next one.
+func (n *Node) awaited(f func() error) error {
 	return n.inside(func() error {
+		if n.awaits != 0 && n.awaits != goroutine() {
+			return n.core.Wrong(ErrTwoGoroutines)
+		}
+		return f()
+	})
+}
+
+// SendFollowerData sends the state of the current frame to the other nodes, on the goroutine that has awaited it. Call it as early in the frame as the state is
+// known. The slice may be used again at once.
+func (n *Node) SendFollowerData(state []byte) error {
+	return n.awaited(func() error {
 		pieces, notice, err := n.core.Send(state)
 		if err == nil {
 			err = publishCopies(n.data, pieces)
@@ -278,9 +306,9 @@ func (n *Node) SendFollowerData(state []byte) error {
 	})
 }
 
-// ReceiveFollowerData returns the state of the current frame, which the controller has sent. Do not change it.
+// ReceiveFollowerData returns the state of the current frame, which the controller has sent, on the goroutine that has awaited it. Do not change it.
 func (n *Node) ReceiveFollowerData() (state []byte, err error) {
-	err = n.inside(func() error { state, err = n.core.Receive(); return err })
+	err = n.awaited(func() error { state, err = n.core.Receive(); return err })
 	return state, err
 }
 

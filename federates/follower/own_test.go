@@ -101,3 +101,66 @@ func TestRepliesThatMakeNoSense(t *testing.T) {
 		assert.EqualValues(t, 10, floor.Frames)
 	}
 }
+
+// onAnother carries out a call on a goroutine of its own, and waits for it.
+func onAnother(call func() error) error {
+	done := make(chan error)
+	go func() { done <- call() }()
+	return <-done
+}
+
+// The data of a frame is sent and received on the goroutine that has awaited it: another one is refused also where the first one waits for it, and the frame goes on.
+func TestAnotherGoroutineThanThatOfAwait(t *testing.T) {
+	sent, received := 0, 0
+	show := func(_ context.Context, n *follower.Node, _ follower.FrameData, err error) error {
+		if err != nil {
+			return err
+		}
+		send := func() error { return n.SendFollowerData([]byte("state")) }
+		receive := func() error { _, err := n.ReceiveFollowerData(); return err }
+		controls, err := n.IsController()
+		require.NoError(t, err)
+		call, counts := receive, &received
+		if controls {
+			call, counts = send, &sent
+		}
+		err = onAnother(call)
+		assert.ErrorIs(t, err, follower.ErrTwoGoroutines)
+		code, known := follower.CodeOf(err)
+		assert.True(t, known)
+		assert.Equal(t, "RS_ERROR_INVALID_PARAMETERS", code.String())
+		*counts++
+		return call()
+	}
+	transcript := clienttest.Run(t, clienttest.World{}, director(t, nil, map[string]any{"frames": 10}),
+		node("lead", follower.Options{Role: follower.Controller}, 0, show), node("floor", follower.Options{}, 0, show))
+	assert.Equal(t, []int{10, 10}, []int{sent, received})
+	var d struct {
+		Frames uint64 `json:"frames"`
+	}
+	require.NoError(t, json.Unmarshal(transcript.Results["director"], &d))
+	assert.EqualValues(t, 10, d.Frames)
+}
+
+// A node joins once: a second hello of the same node, or a new beginning of its frames, would lose some.
+func TestJoiningTwice(t *testing.T) {
+	clienttest.Run(t, clienttest.World{}, director(t, nil, map[string]any{"frames": 1}),
+		clienttest.Simulator{Name: "lead", Run: func(ctx context.Context, options ...client.Option) error {
+			b := client.NewBuilder("lead")
+			n, err := follower.Declare(b, follower.Options{Role: follower.Controller})
+			require.NoError(t, err)
+			c, err := b.Complete(ctx, options...)
+			require.NoError(t, err)
+			require.NoError(t, n.Join(c))
+			_, err = n.Await(ctx, 0)
+			require.NoError(t, err)
+			err = n.Join(c)
+			assert.ErrorIs(t, err, follower.ErrJoinedTwice)
+			code, _ := follower.CodeOf(err)
+			assert.Equal(t, "RS_ERROR_ALREADYINITIALISED", code.String())
+			require.NoError(t, n.SendFollowerData(nil), "the frame goes on")
+			_, err = n.Await(ctx, 0)
+			assert.ErrorIs(t, err, follower.ErrQuit)
+			return c.Leave(ctx)
+		}})
+}

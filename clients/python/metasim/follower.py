@@ -22,20 +22,21 @@ docs/followers.md of metasim says what a frame is. One thread uses a node, and i
 from __future__ import annotations
 
 import re
+import threading
 import time
 from typing import Callable, Iterator, List, Optional
 
 from .client import Client
 from .errors import EndError, MistakeError, TimedOutError
-from .frames import (BackTwiceError, Buffer, Camera, Core, FollowerError, FrameData, FrameTimeoutError, LeadsError, MissingError, NodeError, NoFrameError, NotControllerError,
+from .frames import (BackTwiceError, Buffer, Camera, Core, FollowerError, FrameData, FrameTimeoutError, JoinedTwiceError, LeadsError, MissingError, NodeError, NoFrameError, NotControllerError,
                      NotFollowerError, NotJoinedError, NotSentError, NotSetError, OtherFrameError, PeerError, PicturesError, QuitError, ReceivedTwiceError, SentTwiceError,
-                     SetFollowerError, Stream, StreamsChangedError, SyncOffError, TooLargeError)
+                     SetFollowerError, Stream, StreamsChangedError, SyncOffError, TooLargeError, TwoThreadsError)
 from .wire import Message
 from .wire import FOREVER
 
-__all__ = ["BackTwiceError", "Camera", "FollowerError", "FrameData", "FrameTimeoutError", "LeadsError", "MissingError", "Node", "NodeError", "NoFrameError", "NotControllerError",
+__all__ = ["BackTwiceError", "Camera", "FollowerError", "FrameData", "FrameTimeoutError", "JoinedTwiceError", "LeadsError", "MissingError", "Node", "NodeError", "NoFrameError", "NotControllerError",
            "NotFollowerError", "NotJoinedError", "NotSentError", "NotSetError", "OtherFrameError", "PeerError", "PicturesError", "QuitError", "ReceivedTwiceError",
-           "SentTwiceError", "SetFollowerError", "Stream", "StreamsChangedError", "SyncOffError", "TooLargeError"]
+           "SentTwiceError", "SetFollowerError", "Stream", "StreamsChangedError", "SyncOffError", "TooLargeError", "TwoThreadsError"]
 
 ROLES = ("follower", "understudy", "controller")
 
@@ -55,6 +56,7 @@ class Node:
         self._orders, self._states = director + "/orders", director + "/data"
         self._replies = client.publication(director + "/replies")
         self._joined, self._heard = False, 0
+        self._thread: Optional[int] = None  # that has awaited the current frame
         if role != "follower":
             self._data = client.publication(self._states)
         client.subscribe(_literal(self._orders))
@@ -63,6 +65,8 @@ class Node:
 
     def join(self) -> None:
         """Makes the node known to its director: call it once, right after the client has joined."""
+        if self._joined:
+            raise self._core.wrong(JoinedTwiceError)
         self._replies.publish(self._core.hello(self._role, self._order))
         self._joined = True
 
@@ -122,7 +126,8 @@ class Node:
     def send_follower_data(self, state: Buffer) -> None:
         """Sends the state of the current frame to the other nodes."""
         self._check()
-        pieces, notice = self._core.send(state)
+        self._awaited()
+        pieces, notice = self._core.send(self._octets(state))
         for p in pieces:
             self._data.publish(p)
         self._replies.publish(notice)
@@ -130,13 +135,14 @@ class Node:
     def receive_follower_data(self) -> Buffer:
         """Returns the state of the current frame, which the controller has sent."""
         self._check()
+        self._awaited()
         return self._core.receive()
 
     def send_interaction_data(self, data: Buffer) -> None:
         """Sends an input from outside to all nodes, which receive it in one and the same frame, after the present one."""
         self._check()
         self._core.now()
-        self._replies.publish(self._core.input(data))
+        self._replies.publish(self._core.input(self._octets(data)))
 
     def receive_interaction_data(self) -> List[bytes]:
         """Returns what came from outside for the current frame, in the same order at all nodes."""
@@ -160,9 +166,11 @@ class Node:
         """Sends the finished frame back: the hash of the state that it shows, 32 bytes, by which torn frames are found (zeros: it is not said), and a picture for each
         of the node's streams, in their order, or none. A node without streams may send one picture."""
         self._check()
+        state = bytes(self._octets(state))
         if len(state) != 32:
             raise FollowerError(f"node {self._core.name}: a hash of {len(state)} bytes; use one of 32, such as SHA-256")
-        self._replies.publish(self._core.back(state, (picture, *more) if picture or more else ()))
+        pictures = tuple(map(self._octets, (picture, *more)))
+        self._replies.publish(self._core.back(state, pictures if pictures[0] or more else ()))
 
     @property
     def refused(self) -> int:
@@ -173,12 +181,29 @@ class Node:
         if not self._joined:
             raise NotJoinedError("the node has not joined; call join first, right after the client has joined")
 
+    def _octets(self, data: Buffer) -> Buffer:
+        """What a call is given, as bytes of which len says how many: what is like bytes may have larger elements. Anything else is refused before the call changes the
+        frame."""
+        if isinstance(data, bytes):
+            return data
+        try:
+            view = memoryview(data)
+        except TypeError:
+            raise FollowerError(f"node {self._core.name}: {repr(data):.40} is neither bytes nor like bytes; encode it, as with struct.pack or json.dumps") from None
+        return view.cast("B") if view.c_contiguous and view.ndim > 0 else view.tobytes()
+
+    def _awaited(self) -> None:
+        """Only the thread that has awaited a frame sends or receives its data: another one may come too late, in the next frame."""
+        if self._thread not in (None, threading.get_ident()):
+            raise self._core.wrong(TwoThreadsError)
+
     def _reply(self, replies: List[bytes]) -> None:
         for r in replies:
             self._replies.publish(r)
 
     def _frame(self, tracked: Optional[int], timeout: Optional[float]) -> FrameData:
         self._check()
+        self._thread = threading.get_ident()
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             replies: List[bytes] = []

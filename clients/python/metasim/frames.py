@@ -59,6 +59,15 @@ class NotJoinedError(FollowerError):
     rs_code, rs_name = 1, "RS_ERROR_NOT_INITIALISED"
 
 
+class JoinedTwiceError(NodeError):
+    rs_code, rs_name = 2, "RS_ERROR_ALREADYINITIALISED"
+    why = "the node has joined; call join once"
+
+
+class TwoThreadsError(NodeError):
+    why = "another thread awaits the frames of this node; use a node on one thread"
+
+
 class NoFrameError(NodeError):
     why = "no frame has begun; await one first"
 
@@ -475,7 +484,7 @@ class Core:
     def next(self, replies: List[bytes], tracked: Optional[int] = None) -> Optional[FrameData]:
         """Ends the current frame, and hands out the next one, if it is there: with tracked, if it is of that time. replies are to be published in any case."""
         if self.follows != (tracked is not None):
-            raise self._wrong(SetFollowerError if self.follows else NotSetError)
+            raise self.wrong(SetFollowerError if self.follows else NotSetError)
         self._end(replies)
         f = self._take(tracked)
         replies += self.owed
@@ -485,7 +494,7 @@ class Core:
     def hear(self, replies: List[bytes]) -> None:
         """Ends the current frame of a node whose state comes from its engine. It raises where there is another thing to do than to wait for that."""
         if not self.follows:
-            raise self._wrong(NotSetError)
+            raise self.wrong(NotSetError)
         self._end(replies)
         s = self._coming()
         if s is not None and s.request is not None and s.request.controller == self.name:
@@ -600,36 +609,36 @@ class Core:
 
     # Calls within a frame.
 
-    def _wrong(self, kind: type[NodeError], more: str = "") -> NodeError:
+    def wrong(self, kind: type[NodeError], more: str = "") -> NodeError:
         return kind(self.name, 0 if self.current is None else self.current.data.frame, more)
 
     def now(self) -> Request:
         """The current frame."""
         if self.current is None:
-            raise self._wrong(NoFrameError)
+            raise self.wrong(NoFrameError)
         return self.current
 
     def _synchronised(self) -> Request:
         q = self.now()
         if not q.sync:
-            raise self._wrong(SyncOffError)
+            raise self.wrong(SyncOffError)
         return q
 
     def send(self, data: Buffer) -> Tuple[List[bytes], bytes]:
         """The messages that carry the data of the current frame, and the notice for the director, which is published after them."""
         q = self._synchronised()
         if not self.controls:
-            raise self._wrong(NotControllerError)
+            raise self.wrong(NotControllerError)
         if self.sent:
-            raise self._wrong(SentTwiceError)
+            raise self.wrong(SentTwiceError)
         if len(data) > self.most:
-            raise self._wrong(TooLargeError, f": {len(data)} bytes of at most {self.most}; raise max_bytes, or send less")
+            raise self.wrong(TooLargeError, f": {len(data)} bytes of at most {self.most}; raise max_bytes, or send less")
         if q.packing:
             if self.packed_epoch != q.epoch:  # other nodes may have missed the frame before: the state travels whole
                 self.packed_epoch, self.kept, self.kept_frame = q.epoch, b"", 0
             packed = struct.pack("<QQ", self.kept_frame, len(data)) + changes(self.kept, bytes(data))
             if len(packed) > self.most:
-                raise self._wrong(TooLargeError, f": {len(packed)} bytes, packed, of at most {self.most}; raise max_bytes, or send less")
+                raise self.wrong(TooLargeError, f": {len(packed)} bytes, packed, of at most {self.most}; raise max_bytes, or send less")
             self.kept, self.kept_frame, data = bytes(data), q.data.frame + 1, packed
         self.sent = True
         view, size = memoryview(data), len(data)
@@ -640,9 +649,9 @@ class Core:
     def receive(self) -> Buffer:
         self._synchronised()
         if self.controls:
-            raise self._wrong(NotFollowerError)
+            raise self.wrong(NotFollowerError)
         if self.received:
-            raise self._wrong(ReceivedTwiceError)
+            raise self.wrong(ReceivedTwiceError)
         self.received = True
         return self.data
 
@@ -654,10 +663,10 @@ class Core:
         """The message that says that the current frame is finished."""
         q = self.now()
         if self.back_sent:
-            raise self._wrong(BackTwiceError)
+            raise self.wrong(BackTwiceError)
         asked = len(q.of(self.name))
         if len(pictures) > max(asked, 1) or 0 < len(pictures) < asked:
-            raise self._wrong(PicturesError, f": {len(pictures)} pictures, and {asked} streams")
+            raise self.wrong(PicturesError, f": {len(pictures)} pictures, and {asked} streams")
         self.back_sent = True
         return self._back(q, state, pictures)
 

@@ -11,6 +11,7 @@ type Code uint32
 // The codes that followers meet. The numbers are those of RenderStream's header with engine synchronisation.
 const (
 	NotInitialised    Code = 1
+	Initialised       Code = 2
 	InvalidParameters Code = 8
 	BufferOverflow    Code = 9
 	Timeout           Code = 10
@@ -24,6 +25,8 @@ func (c Code) String() string {
 	switch c {
 	case NotInitialised:
 		return "RS_ERROR_NOT_INITIALISED"
+	case Initialised:
+		return "RS_ERROR_ALREADYINITIALISED"
 	case InvalidParameters:
 		return "RS_ERROR_INVALID_PARAMETERS"
 	case BufferOverflow:
@@ -53,6 +56,7 @@ var (
 // Calls that a node may not make return one of these errors. Such a call changes nothing, and the frame goes on.
 var (
 	ErrNotJoined     = errors.New("the node has not joined; call Join first, right after the client has joined")
+	ErrJoinedTwice   = errors.New("the node has joined; call Join once")
 	ErrNoFrame       = errors.New("no frame has begun; await one first")
 	ErrSyncOff       = errors.New("engine synchronisation is off: no data is sent or received; ask SyncEnabled in each frame")
 	ErrNotController = errors.New("only the controller sends; ask IsController in each frame")
@@ -66,7 +70,7 @@ var (
 	ErrNotSet        = errors.New("the node was not set to be a follower; call SetFollower(true) first, or await its frames")
 	ErrOtherFrame    = errors.New("the next frame has another tTracked; begin each frame, in order, with the tTracked that its controller had")
 	ErrLeads         = errors.New("the node is the controller of this frame; call SetFollower(false), and await it")
-	ErrTwoGoroutines = errors.New("another goroutine awaits a frame of this node; use a node on one goroutine")
+	ErrTwoGoroutines = errors.New("another goroutine awaits the frames of this node; use a node on one goroutine")
 	// ErrNotSent: the controller awaited the next frame without sending. The frame is lost for all nodes.
 	ErrNotSent = errors.New("the controller has sent nothing in this frame; send once in each frame while synchronisation is on")
 )
@@ -131,7 +135,7 @@ func CodeOf(err error) (code Code, ok bool) {
 		code Code
 	}{
 		{ErrTimeout, Timeout}, {ErrStreamsChanged, StreamsChanged}, {ErrQuit, Quit}, {ErrTooLarge, BufferOverflow},
-		{ErrNotJoined, NotInitialised}, {ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
+		{ErrNotJoined, NotInitialised}, {ErrJoinedTwice, Initialised}, {ErrNoFrame, InvalidParameters}, {ErrSyncOff, InvalidParameters}, {ErrNotController, InvalidParameters},
 		{ErrNotFollower, InvalidParameters}, {ErrSentTwice, InvalidParameters}, {ErrReceivedTwice, InvalidParameters},
 		{ErrTwoGoroutines, InvalidParameters}, {ErrNotSent, InvalidParameters}, {ErrBackTwice, InvalidParameters}, {ErrPictures, InvalidParameters},
 		{ErrSetFollower, InvalidParameters}, {ErrNotSet, InvalidParameters}, {ErrOtherFrame, InvalidParameters}, {ErrLeads, InvalidParameters},

@@ -364,6 +364,9 @@ func (n *Node) refuse(s *slot, used *set) {
 	}
 }
 
+// Wrong is the error of a call that the node refuses in the current frame.
+func (n *Node) Wrong(err error) error { return n.wrong(n.current, err) }
+
 func (n *Node) wrong(c *current, err error) error {
 	e := &NodeError{Node: n.name, Err: err}
 	if c != nil {
