@@ -1119,9 +1119,9 @@ static int take_frame(core *n, double tracked)
     }
     if (!released(s))
         return NOT_YET;
-    if (s->missing && q->epoch >= n->epoch) {
+    if (s->missing) { /* for good: also where the frame before it was asked for again, and is one of a later epoch */
         take_request(n, &n->over);
-        n->epoch = q->epoch;
+        n->epoch = q->epoch > n->epoch ? q->epoch : n->epoch;
         close_first(n, NULL);
         n->frame_over = true;
         q = n->over;

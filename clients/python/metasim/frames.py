@@ -563,8 +563,8 @@ class Core:
         if not controls and q.sync:
             if not s.released():
                 return None
-            if s.missing() and q.epoch >= self.epoch:
-                self.epoch = q.epoch
+            if s.missing():  # for good: also where the frame before it was asked for again, and is one of a later epoch
+                self.epoch = max(self.epoch, q.epoch)
                 self._close(None)
                 raise MissingError(q.controller, q.data, q.inputs)
             used = self._data(s)

@@ -212,6 +212,9 @@ func calls(t *testing.T, to *strings.Builder, node string) {
 		ask(0, 1), "next", of(0, 2), data("lead", 0, 2), orders(&release{0, 2, false}), "next", "receive", "next", of(1, 2), data("lead", 1, 2), orders(&release{1, 2, false}), "next", "receive")
 	write(t, to, "a frame that was withdrawn with one that has no data", node, asks("liar", true, 0), asks("liar", true, 1), data("liar", 1, 1), orders(&release{1, 1, false}), of(0, 2),
 		orders(&release{0, 2, true}), "next", "next", asks("me", false, 2), "next")
+	write(t, to, "a frame without data behind one that was asked for again", node, asks("liar", true, 0), asks("liar", true, 1), asks("liar", true, 2), data("liar", 2, 1),
+		orders(&release{0, 1, false}), orders(&release{1, 1, true}), orders(&release{2, 1, false}), ask(0, 1), "next",
+		of(0, 2), data("lead", 0, 2), orders(&release{0, 2, false}), "next", "receive", "next", "next", of(2, 2), data("lead", 2, 2), orders(&release{2, 2, false}), "next", "receive")
 	gone := orders(&request{epoch: 2, previous: -1, sync: true, controller: "liar", data: FrameData{Rate: Rate{60, 1}}})
 	write(t, to, "a frame after one that was missed", node, asks("liar", true, 0), asks("liar", true, 1), data("liar", 1, 1), orders(&release{0, 1, false}), orders(&release{1, 1, false}),
 		ask(0, 1), "next", gone, orders(&release{0, 2, true}), "next", "next", ask(1, 1), "next", "next")

@@ -66,6 +66,7 @@ type testNode struct {
 	calls   []string // of its machine, as stories write them; none for a node that tells no story
 	tells   bool
 	later   metasim.Time // than it said a liar sends its data
+	skips   int64        // the frame, if it is above 0, in which it goes on without sending
 }
 
 func newCluster(t require.TestingT, cfg Config, nodes ...*testNode) *cluster {
@@ -243,8 +244,9 @@ func (n *testNode) work(c *cluster, f FrameData, fails bool) {
 		b, err := n.Receive()
 		require.NoError(c.t, err)
 		n.state = binary.LittleEndian.Uint64(b)
+	} else if n.leads++; n.skips > 0 && int64(f.Frame) == n.skips {
+		return // it goes on, and says so
 	} else {
-		n.leads++
 		n.state = (n.state+uint64(n.name[0])<<32+uint64(n.current.epoch)<<40)*31 + f.Frame + uint64(f.Delta) // no two controllers compute the same
 		c.computed[edition{f.Frame, n.current.epoch}] = n.state
 		n.tell("send", binary.LittleEndian.AppendUint64(nil, n.state))

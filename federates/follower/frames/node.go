@@ -310,9 +310,9 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 	if !s.released() {
 		return f, false, nil
 	}
-	if s.release.missing && q.epoch >= n.epoch {
+	if s.release.missing { // for good: also where the frame before it was asked for again, and is one of a later epoch
 		n.close(s, nil)
-		n.epoch = q.epoch
+		n.epoch = max(n.epoch, q.epoch)
 		return f, false, &MissingError{q.controller, q.data, q.inputs}
 	}
 	used := n.data(s)
