@@ -156,7 +156,7 @@ func (f *followerDemo) show(ctx context.Context, sc *scenarios.Scenario, std str
 	for i := range f.nodes {
 		names = append(names, nodeName(i))
 	}
-	w := wall.New(names)
+	w := wall.New(names, f.world == "") // a world goes on without those who show it
 	f.wall = w
 	say := func(text string) { fmt.Fprintln(std.err, text) }
 	o.Live = f.live.options(say, nil)

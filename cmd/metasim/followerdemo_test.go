@@ -66,6 +66,26 @@ func TestFollowerDemoOnAPage(t *testing.T) {
 	require.Contains(t, e.out, "node-01: it was ended, and has not said what it has shown")
 }
 
+// The page ends the demo long before its ten minutes: all nodes leave, and so does the page, and the run is a good one.
+func TestFollowerDemoIsEndedOnItsPage(t *testing.T) {
+	b := browser.Open(t)
+	s := raced(t)
+	p := s.start(nil, "follower", "demo", "--http", "127.0.0.1:0", "--frame-rate", "15")
+	address := regexp.MustCompile(`live: (http://\S+/)wall/#token=\S+`)
+	require.Eventually(t, func() bool { return address.MatchString(p.err.String()) }, patience, 10*time.Millisecond)
+	b.Show(1000, 1150, false)
+	b.Goto(address.FindString(p.err.String())[len("live: "):])
+	b.Until(`Number(document.querySelector("#frame").textContent) > 5`)
+	require.NotEmpty(t, b.Picture("followers-quit"))
+	b.Click("#quit")
+	e := p.wait()
+	require.Zero(t, e.status, e.err)
+	require.Regexp(t, `(?m)^\d+ frames, 0 of them torn, 0 failovers$`, e.out)
+	require.Contains(t, e.out, "node-03: ")
+	require.NotContains(t, e.out, "it was ended")
+	require.NotContains(t, e.err, "WARN")
+}
+
 // Three nodes show the world of the document, in processes of their own: what they make together is what the camera of that world sees, and a failure changes nothing
 // of what the others show.
 func TestFollowerDemoOfAWorld(t *testing.T) {

@@ -96,7 +96,7 @@ var models = []Spec{
 			{Name: "wholes", Type: Word, Doc: "the channel where frames are published that have come back from all nodes, put together. Without it: nowhere"},
 			{Name: "packing", Type: Word, Default: "none",
 				Doc: "how the state is made smaller on its way: zstd; delta, which is zstd of what has changed since the frame before; changes, which is what has changed, without zstd; or none"},
-			{Name: "commands", Type: Word, Doc: `a channel where {"sync": false} turns synchronisation off from the next frame on, and true on. Without it: none`},
+			{Name: "commands", Type: Word, Doc: `a channel where {"sync": false} turns synchronisation off from the next frame on, and true on, and {"quit": true} ends the cluster. Without it: none`},
 		},
 		Ending: Endless, refine: refineDirector,
 	},

@@ -124,5 +124,8 @@ func command(d *frames.Director, m client.Message) error {
 	if err == nil && c.Sync != nil {
 		d.SetSync(*c.Sync)
 	}
+	if err == nil && c.Quit {
+		d.Quit()
+	}
 	return err
 }

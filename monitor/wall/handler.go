@@ -29,7 +29,7 @@ func (w *Wall) Handler() http.Handler {
 	mux.HandleFunc("POST /touch", func(rw http.ResponseWriter, r *http.Request) {
 		var at struct{ X, Y uint16 }
 		if read(rw, r, &at) {
-			answer(rw, w.click(Touches, fmt.Appendf(nil, "touch %d %d", at.X, at.Y)))
+			answer(rw, w.click(click{channel: Touches, payload: fmt.Appendf(nil, "touch %d %d", at.X, at.Y)}))
 		}
 	})
 	return mux

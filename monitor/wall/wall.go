@@ -28,8 +28,11 @@ const (
 	Touches  = "touches"
 )
 
-// period is how often the client publishes what was clicked.
-const period = 10 * metasim.Millisecond
+// period is how often the client publishes what was clicked, and farewell how long it stays when it has published that the nodes are to leave: so long come their last frames.
+const (
+	period   = 10 * metasim.Millisecond
+	farewell = metasim.Second
+)
 
 // A Wall keeps the latest frame for those who look, and what they have clicked for the run.
 type Wall struct {
@@ -45,6 +48,7 @@ type Wall struct {
 type click struct {
 	channel string
 	payload []byte
+	quits   bool
 }
 
 // shown is a frame as the page gets it.
@@ -59,6 +63,7 @@ type shown struct {
 	Frames     uint64  `json:"frames"` // so far
 	TornFrames uint64  `json:"torn_frames"`
 	Over       bool    `json:"over"`
+	Quits      bool    `json:"quits"` // it can be ended here
 	Parts      []part  `json:"parts"`
 }
 
@@ -70,8 +75,10 @@ type part struct {
 	Pictures [][]byte `json:"pictures"`
 }
 
-// New returns a wall that has seen nothing, for these nodes.
-func New(nodes []string) *Wall { return &Wall{nodes: nodes, changed: make(chan struct{})} }
+// New returns a wall that has seen nothing, for these nodes. quits says that the run is over when they leave: then its page can end it.
+func New(nodes []string, quits bool) *Wall {
+	return &Wall{nodes: nodes, changed: make(chan struct{}), shown: shown{Quits: quits}}
+}
 
 // Join takes part in the run of a server, until it ends.
 func (w *Wall) Join(ctx context.Context, url, token string) error {
@@ -89,9 +96,10 @@ func (w *Wall) takePart(ctx context.Context, options ...client.Option) error {
 		return err
 	}
 	defer w.end()
+	last := metasim.Forever
 	for tick := period; ; tick = tick.Add(period) {
 		messages, err := c.Step(ctx, tick) // it promises to publish nothing before
-		if errors.Is(err, client.ErrEnd) {
+		if errors.Is(err, client.ErrEnd) || err == nil && tick >= last {
 			return c.Leave(ctx)
 		}
 		for _, m := range messages {
@@ -102,6 +110,9 @@ func (w *Wall) takePart(ctx context.Context, options ...client.Option) error {
 		for _, k := range w.clicks() {
 			if err == nil {
 				err = out[k.channel].PublishOwned(k.payload)
+			}
+			if k.quits {
+				last = min(last, tick.Add(farewell))
 			}
 		}
 		if err != nil {
@@ -191,17 +202,20 @@ func (w *Wall) command(c *follower.Command) error {
 	if c.Node != "" && !slices.Contains(w.nodes, c.Node) {
 		return fmt.Errorf("there is no node %s; the nodes are %q", c.Node, w.nodes)
 	}
+	if c.Quit && !w.shown.Quits {
+		return errors.New("the nodes cannot be told to leave here: the run would go on without them; end it on its own page")
+	}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return w.click(Commands, text)
+	return w.click(click{Commands, text, c.Quit})
 }
 
 // mostClicks wait for the run at most: one that is paused publishes none.
 const mostClicks = 1000
 
-func (w *Wall) click(channel string, payload []byte) error {
+func (w *Wall) click(k click) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
@@ -210,6 +224,6 @@ func (w *Wall) click(channel string, payload []byte) error {
 	case len(w.clicked) >= mostClicks:
 		return fmt.Errorf("%d clicks wait for the run; is it paused?", mostClicks)
 	}
-	w.clicked = append(w.clicked, click{channel, payload})
+	w.clicked = append(w.clicked, k)
 	return nil
 }

@@ -85,7 +85,7 @@ func clusterOf(t *testing.T, w *Wall, every int, clicks ...string) shown {
 
 // What the nodes show comes to the page whole: each part at its place, with the state of the frame.
 func TestFramesReachThePage(t *testing.T) {
-	last := cluster(t, New([]string{"a", "b"}))
+	last := cluster(t, New([]string{"a", "b"}, true))
 	assert.EqualValues(t, 20, last.Frames)
 	assert.Zero(t, last.TornFrames)
 	assert.False(t, last.Torn)
@@ -103,7 +103,7 @@ func TestFramesReachThePage(t *testing.T) {
 
 // A node of the demo draws each tenth frame although nobody asks for it, for the files that the demo writes. The page leaves these pictures out: they have no place in the whole.
 func TestPicturesWithoutAPlaceAreNotShown(t *testing.T) {
-	last := clusterOf(t, New([]string{"a", "b"}), 20)
+	last := clusterOf(t, New([]string{"a", "b"}, true), 20)
 	assert.EqualValues(t, 20, last.Frames)
 	assert.Zero(t, last.Frame, "and not 10")
 	assert.Equal(t, [4]int{40, 0, 80, 30}, last.Parts[1].Clip)
@@ -111,32 +111,46 @@ func TestPicturesWithoutAPlaceAreNotShown(t *testing.T) {
 
 // What is clicked acts in the run.
 func TestClicksActInTheRun(t *testing.T) {
-	torn := cluster(t, New([]string{"a", "b"}), `{"sync": false}`)
+	torn := cluster(t, New([]string{"a", "b"}, true), `{"sync": false}`)
 	assert.EqualValues(t, 19, torn.TornFrames, "all but the first")
 	assert.True(t, torn.Torn)
 	assert.False(t, torn.Sync)
 	assert.NotEqual(t, torn.Parts[0].State, torn.Parts[1].State)
 
-	slow := cluster(t, New([]string{"a", "b"}), `{"node": "b", "load": "100ms"}`)
+	slow := cluster(t, New([]string{"a", "b"}, true), `{"node": "b", "load": "100ms"}`)
 	assert.EqualValues(t, 10, slow.Frames, "of 20")
 	assert.Zero(t, slow.TornFrames)
 
-	failed := cluster(t, New([]string{"a", "b"}), `{"node": "a", "fail": true}`)
+	failed := cluster(t, New([]string{"a", "b"}, true), `{"node": "a", "fail": true}`)
 	assert.Equal(t, "b", failed.Controller)
 	assert.Empty(t, failed.Parts[0].State)
 	assert.Empty(t, failed.Parts[0].Pictures)
 	assert.Equal(t, [4]int{0, 0, 40, 30}, failed.Parts[0].Clip, "its place stays empty")
 	assert.NotEmpty(t, failed.Parts[1].Pictures)
 
-	touched := cluster(t, New([]string{"a", "b"}), `{"x": 20, "y": 15}`, `{"x": 60, "y": 15}`)
+	touched := cluster(t, New([]string{"a", "b"}, true), `{"x": 20, "y": 15}`, `{"x": 60, "y": 15}`)
 	assert.Equal(t, 2, touched.Inputs)
 	assert.EqualValues(t, 1, touched.InputAt, "both in one frame, at all nodes")
 	assert.Zero(t, touched.TornFrames)
 }
 
+// The nodes leave when the page says so, the controller last, and then the page, long before the end of the run. It can say so twice.
+func TestThePageEndsTheCluster(t *testing.T) {
+	w := New([]string{"a", "b"}, true)
+	quit := cluster(t, w, `{"quit": true}`, `{"quit": true}`)
+	assert.EqualValues(t, 1, quit.Frames, "of 20")
+	assert.True(t, quit.Quits)
+	status, text := ask(t, w, http.MethodPost, "/command", `{"sync": true}`)
+	assert.Equal(t, http.StatusConflict, status)
+	assert.Contains(t, text, "the run is over")
+	status, text = ask(t, New(nil, false), http.MethodPost, "/command", `{"quit": true}`)
+	assert.Equal(t, http.StatusConflict, status)
+	assert.Contains(t, text, "the run would go on without them; end it on its own page")
+}
+
 // What makes no sense is refused where it is clicked: the run would end because of it.
 func TestWrongClicks(t *testing.T) {
-	w := New([]string{"a", "b"})
+	w := New([]string{"a", "b"}, true)
 	for want, body := range map[string]string{
 		"there is no node c":                 `{"node": "c", "fail": true}`,
 		"a command that says nothing":        `{}`,
@@ -153,9 +167,9 @@ func TestWrongClicks(t *testing.T) {
 	assert.Equal(t, http.StatusConflict, status)
 	assert.Contains(t, text, "cannot unmarshal number -1")
 	for range mostClicks {
-		require.NoError(t, w.click(Touches, nil))
+		require.NoError(t, w.click(click{channel: Touches}))
 	}
-	assert.EqualError(t, w.click(Touches, nil), fmt.Sprintf("%d clicks wait for the run; is it paused?", mostClicks))
+	assert.EqualError(t, w.click(click{channel: Touches}), fmt.Sprintf("%d clicks wait for the run; is it paused?", mostClicks))
 	for path, kind := range map[string]string{"/": "text/html", "/wall.js": "text/javascript", "/wall.css": "text/css"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		answer := httptest.NewRecorder()

@@ -108,9 +108,12 @@ async function show(frame) {
   $("sync").disabled = frame.over || !frame.parts;
   $("sync").textContent = frame.sync ? "Synchronisation is on" : "Synchronisation is off";
   $("sync").setAttribute("aria-pressed", String(frame.sync));
+  $("quit").hidden = !frame.quits;
+  $("quit").disabled = frame.over;
 }
 
 $("sync").addEventListener("click", () => post("command", {sync: !latest.sync}));
+$("quit").addEventListener("click", () => post("command", {quit: true}));
 $("wall").addEventListener("click", e => {
   const box = $("wall").getBoundingClientRect();
   const at = (offset, size, pixels) => Math.max(0, Math.floor(offset / size * Number(pixels)));
