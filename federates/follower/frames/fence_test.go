@@ -1,6 +1,9 @@
 package frames
 
 import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,4 +31,155 @@ func TestAMissingFrameBehindALie(t *testing.T) {
 		require.ErrorAs(t, n.errs[0], &missing)
 		assert.EqualValues(t, 8, missing.Frame)
 	}
+}
+
+// Two controllers, one after the other, that lie about a frame, send it later than they say, or go on without a send, cost nobody else anything: on any network, and with frames on their way
+// together, who has not lied is not failed, and all show the same.
+func TestTwoLiars(t *testing.T) {
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			draw := rand.New(rand.NewPCG(seed, 29))
+			nodes := four()
+			nodes[2].role = Understudy
+			for _, n := range nodes[:2] {
+				n.fails, n.how, n.later = draw.Int64N(18), []string{"nothing", "epoch", "part", "later"}[draw.IntN(4)], metasim.Time(draw.Int64N(int64(200*ms)))
+				n.skips = (n.fails - 2 + draw.Int64N(5)) * draw.Int64N(2)
+			}
+			cfg := Config{Rate: Rate{60, 1}, Frames: 20, Sync: true, Patience: 400 * ms, Bounded: draw.IntN(4), Nodes: []string{"a", "b", "c", "d"}}
+			most := []metasim.Time{0, ms, 30 * ms, 60 * ms}[draw.IntN(4)]
+			c := newCluster(t, cfg, nodes...)
+			c.delay = func(string, string) metasim.Time { return metasim.Time(draw.Int64N(int64(most) + 1)) }
+			c.run()
+			require.True(t, c.director.Over())
+			for i, n := range nodes {
+				quit := new(QuitError)
+				if last := len(n.errs) - 1; last >= 0 && errors.As(n.errs[last], &quit) && quit.Failed {
+					assert.Less(t, i, 2, "it has not lied: %q", c.director.Totals.Failed)
+					continue // what it has shown does not count
+				}
+				c.agree(n)
+			}
+		})
+	}
+}
+
+// A script is what a director is told, and what it says to that.
+type script struct {
+	*testing.T
+	*Director
+}
+
+func (s script) reply(from string, m interface{ encode() []byte }) {
+	s.Helper()
+	require.NoError(s, s.Reply(from, m.encode()))
+}
+
+// tick has the director act, and says what it tells the nodes.
+func (s script) tick(now metasim.Time, want ...kind) [][]byte {
+	s.Helper()
+	orders, err := s.Tick(now)
+	require.NoError(s, err)
+	require.Equal(s, want, kinds(orders))
+	return orders
+}
+
+// replacedScript is a director whose controller a has sent nothing: b is asked for both frames, under epoch 2.
+func replacedScript(t *testing.T) script {
+	s := script{t, asked(t)}
+	assert.Equal(t, map[uint64]string{0: "b2", 1: "b2"}, requests(t, s.tick(100*ms, kindQuit, kindRequest, kindRequest)))
+	return s
+}
+
+// What a failed node says counts no more: it brings no input, and charges nobody.
+func TestAFailedNodeIsNotHeard(t *testing.T) {
+	s := replacedScript(t)
+	s.reply("a", &charge{"b", "b has sent twice"})
+	require.NoError(t, s.Reply("a", NewNode("a", 1).Input([]byte("in"))))
+	s.tick(101 * ms)
+	assert.Empty(t, s.inputs)
+	assert.Len(t, s.Totals.Failed, 1)
+}
+
+// The notice of a controller counts in its own epoch.
+func TestANoticeOfAnOlderEpoch(t *testing.T) {
+	s := replacedScript(t)
+	s.reply("b", &sent{frame: 0, epoch: 1})
+	s.tick(101 * ms)
+	s.reply("b", &sent{frame: 0, epoch: 2})
+	s.tick(102*ms, kindRelease)
+}
+
+// A frame that took long because a node has failed is not late: no load, and no state, was too large for it.
+func TestAFailureMakesNoFrameLate(t *testing.T) {
+	s := replacedScript(t)
+	s.reply("b", &sent{frame: 0, epoch: 2})
+	s.reply("b", &Frame{})
+	s.reply("c", &Frame{})
+	s.tick(101*ms, kindRelease)
+	assert.EqualValues(t, 1, s.Totals.Frames)
+	assert.Zero(t, s.Totals.Late)
+}
+
+// Of understudies with one order the first by name is next, in whatever order they came.
+func TestEqualUnderstudies(t *testing.T) {
+	s := script{t, NewDirector(Config{Rate: Rate{60, 1}, Frames: 10, Sync: true, Patience: 100 * ms})}
+	for _, name := range []string{"d", "b", "a", "c"} {
+		s.reply(name, &hello{role: map[bool]Role{true: Controller, false: Understudy}[name == "a"]})
+	}
+	s.tick(0, kindRequest)
+	assert.Equal(t, map[uint64]string{0: "b2"}, requests(t, s.tick(100*ms, kindQuit, kindRequest)))
+}
+
+// The new controller of a frame about which the old one has lied has a patience of its own, and is asked for: what the nodes lacked was the data of the old one, and a lack of that which comes
+// later says nothing of the new one.
+func TestALieIsForgottenInTheNextEpoch(t *testing.T) {
+	s := script{t, asked(t)}
+	s.cfg.Frames = 2
+	s.reply("a", &sent{frame: 0, epoch: 1})
+	s.reply("a", &sent{frame: 1, epoch: 1})
+	s.tick(20*ms, kindRelease, kindRelease)
+	s.tick(120*ms, kindCall, kindCall)
+	s.reply("b", &lack{0, 1})
+	s.reply("c", &lack{0, 1})
+	assert.Equal(t, map[uint64]string{0: "b2", 1: "b2"}, requests(t, s.tick(121*ms, kindQuit, kindRequest, kindRequest)))
+	s.reply("b", &sent{frame: 0, epoch: 2})
+	s.reply("b", &sent{frame: 1, epoch: 2})
+	s.reply("b", &Frame{})
+	s.tick(130*ms, kindRelease, kindRelease)
+	s.tick(230*ms, kindCall, kindCall)
+	s.reply("c", &lack{0, 1})
+	s.tick(231 * ms)
+	assert.Len(t, s.Totals.Failed, 1, "b has time until 330 ms")
+	s.reply("c", &lack{0, 2})
+	s.tick(232*ms, kindQuit, kindRequest, kindRequest)
+	assert.Len(t, s.Totals.Failed, 2)
+}
+
+// A node that says that it lacks what nobody has asked it for is answered nothing: it owes the frame, as another node has shown it.
+func TestALackThatNobodyHasAskedFor(t *testing.T) {
+	s := script{t, asked(t)}
+	s.cfg.Frames = 2
+	s.reply("a", &sent{frame: 0, epoch: 1})
+	s.tick(20*ms, kindRelease)
+	s.reply("a", &sent{frame: 1, epoch: 1})
+	s.tick(60*ms, kindRelease)
+	s.reply("c", &lack{0, 1})
+	s.reply("a", &Frame{})
+	s.reply("b", &Frame{})
+	s.tick(120*ms, kindQuit)
+	assert.Equal(t, []string{"node c did not send frame 0 back within 100ms"}, s.Totals.Failed)
+}
+
+// When a controller has lied about one frame, the nodes are asked at once for its other ones.
+func TestTheOtherFramesOfALiar(t *testing.T) {
+	s := script{t, asked(t)}
+	s.cfg.Frames = 2
+	s.reply("a", &sent{frame: 0, epoch: 1})
+	s.tick(20*ms, kindRelease)
+	s.reply("a", &sent{frame: 1, epoch: 1})
+	s.tick(60*ms, kindRelease)
+	s.tick(120*ms, kindCall)
+	s.reply("c", &lack{0, 1})
+	s.reply("b", &Frame{})
+	s.tick(121*ms, kindQuit, kindRequest, kindRelease, kindCall)
 }
