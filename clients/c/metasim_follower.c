@@ -1075,6 +1075,12 @@ static int unpacked(core *n, const request *q)
 /* Whether the frame that was asked for is released, and its data counts. */
 static bool released(const slot *s) { return s->released && s->epoch == s->request->epoch && s->lost != s->epoch; }
 
+/* Whether a frame that was asked for has no data. When the work is done, a node has shown all frames that have: a release without data may come after the end. */
+static bool is_missing(const core *n, const slot *s)
+{
+    return (released(s) && s->missing) || (n->ended && !n->failed && (n->reason == NULL || n->reason[0] == '\0'));
+}
+
 /* The data of a released frame. NULL: it is not all there. If the director has asked for it, that is said, and what comes later does not count. */
 static set *data_of(core *n, slot *s)
 {
@@ -1117,9 +1123,9 @@ static int take_frame(core *n, double tracked)
         close_first(n, NULL);
         return RS_ERROR_SUCCESS;
     }
-    if (!released(s))
+    if (!is_missing(n, s) && !released(s))
         return NOT_YET;
-    if (s->missing) { /* for good: also where the frame before it was asked for again, and is one of a later epoch */
+    if (is_missing(n, s)) { /* for good: also where the frame before it was asked for again, and is one of a later epoch */
         take_request(n, &n->over);
         n->epoch = q->epoch > n->epoch ? q->epoch : n->epoch;
         close_first(n, NULL);
@@ -1145,12 +1151,19 @@ static int take_frame(core *n, double tracked)
 
 static const char NOT_SET[] = "the node was not set to be a follower; call rs_setFollower with 1 first, or await its frames";
 
-/* Ends the current frame. It fails for a node that is to leave. What it replies is to be published in any case. */
-static RS_ERROR end_frame(core *n, message reply[REPLIES])
+/* Whether the next frame is known to have no data. That is said before a node that has not failed is to leave: it may have been the last frame. */
+static bool misses(core *n)
+{
+    const slot *s = coming(n);
+    return s != NULL && s->request->sync && !leads(n, s->request) && is_missing(n, s) && !(n->ended && n->failed);
+}
+
+/* Ends the current frame. It fails for a node that is to leave, unless something is to be said before. What it replies is to be published in any case. */
+static RS_ERROR end_frame(core *n, bool before, message reply[REPLIES])
 {
     if (finish(n, reply) != RS_ERROR_SUCCESS)
         return n->code;
-    if (!n->ended)
+    if (!n->ended || before)
         return RS_ERROR_SUCCESS;
     reply[1] = begin(BYE, 0);
     return fail(n, RS_ERROR_QUIT, "%s", n->reason == NULL || n->reason[0] == '\0' ? "the director has ended the cluster; leave" : n->reason);
@@ -1163,7 +1176,7 @@ static int core_next(core *n, double tracked, message reply[REPLIES])
     n->frame_over = false;
     if (n->follows != (tracked >= 0))
         return (int)refuse_call(n, n->follows ? "the node was set to be a follower; begin its frames with rs_beginFollowerFrame, or call rs_setFollower with 0" : NOT_SET);
-    if (end_frame(n, reply) != RS_ERROR_SUCCESS)
+    if (end_frame(n, misses(n), reply) != RS_ERROR_SUCCESS)
         return (int)n->code;
     code = take_frame(n, tracked);
     reply[1] = n->owed; /* a charge, or that data lacks, is told at once */
@@ -1177,7 +1190,7 @@ static RS_ERROR core_hear(core *n, message reply[REPLIES])
     slot *s;
     if (!n->follows)
         return refuse_call(n, NOT_SET);
-    if (end_frame(n, reply) != RS_ERROR_SUCCESS)
+    if (end_frame(n, false, reply) != RS_ERROR_SUCCESS)
         return n->code;
     s = coming(n);
     if (s != NULL && leads(n, s->request))

@@ -485,7 +485,7 @@ class Core:
         """Ends the current frame, and hands out the next one, if it is there: with tracked, if it is of that time. replies are to be published in any case."""
         if self.follows != (tracked is not None):
             raise self.wrong(SetFollowerError if self.follows else NotSetError)
-        self._end(replies)
+        self._end(replies, self._misses())
         f = self._take(tracked)
         replies += self.owed
         self.owed = []
@@ -495,7 +495,7 @@ class Core:
         """Ends the current frame of a node whose state comes from its engine. It raises where there is another thing to do than to wait for that."""
         if not self.follows:
             raise self.wrong(NotSetError)
-        self._end(replies)
+        self._end(replies, False)
         s = self._coming()
         if s is not None and s.request is not None and s.request.controller == self.name:
             raise LeadsError(self.name, s.request.data.frame)
@@ -504,7 +504,17 @@ class Core:
             replies += self.owed
             self.owed = []
 
-    def _end(self, replies: List[bytes]) -> None:
+    def _missing(self, s: _Slot) -> bool:
+        """Whether a frame that was asked for has no data. When the work is done, a node has shown all frames that have: a release without data may come after the end."""
+        return s.released() and s.missing() or self.ended is not None and not self.ended.reason and not self.ended.failed
+
+    def _misses(self) -> bool:
+        """Whether the next frame is known to have no data. That is said before a node that has not failed is to leave: it may have been the last frame."""
+        s = self._coming()
+        return (s is not None and s.request is not None and s.request.sync and s.request.controller != self.name and self._missing(s)
+                and not (self.ended is not None and self.ended.failed))
+
+    def _end(self, replies: List[bytes], before: bool) -> None:
         replies += self.owed
         self.owed = []
         q, self.current = self.current, None
@@ -513,7 +523,7 @@ class Core:
             raise NotSentError(self.name, q.data.frame)
         if q is not None and not self.back_sent:
             replies.append(self._back(q, bytes(32), ()))
-        if self.ended is not None:
+        if self.ended is not None and not before:
             replies.append(bytes([BYE, VERSION]))
             raise self.ended
 
@@ -561,9 +571,9 @@ class Core:
             raise StreamsChangedError("the streams have changed; fetch them, and await again")
         controls = q.controller == self.name
         if not controls and q.sync:
-            if not s.released():
+            if not self._missing(s) and not s.released():
                 return None
-            if s.missing():  # for good: also where the frame before it was asked for again, and is one of a later epoch
+            if self._missing(s):  # for good: also where the frame before it was asked for again, and is one of a later epoch
                 self.epoch = max(self.epoch, q.epoch)
                 self._close(None)
                 raise MissingError(q.controller, q.data, q.inputs)

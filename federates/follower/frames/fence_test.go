@@ -111,11 +111,16 @@ func TestANoticeOfAnOlderEpoch(t *testing.T) {
 
 // A frame that took long because a node has failed is not late: no load, and no state, was too large for it.
 func TestAFailureMakesNoFrameLate(t *testing.T) {
-	s := replacedScript(t)
-	s.reply("b", &sent{frame: 0, epoch: 2})
+	s := script{t, asked(t)}
+	s.cfg.Frames = 2
+	s.reply("a", &sent{frame: 0, epoch: 1})
+	s.tick(20*ms, kindRelease)
+	s.reply("a", &sent{frame: 1, epoch: 1})
+	s.tick(60*ms, kindRelease)
+	s.reply("a", &Frame{})
 	s.reply("b", &Frame{})
-	s.reply("c", &Frame{})
-	s.tick(101*ms, kindRelease)
+	s.tick(120*ms, kindQuit)
+	assert.Equal(t, []string{"node c did not send frame 0 back within 100ms"}, s.Totals.Failed)
 	assert.EqualValues(t, 1, s.Totals.Frames)
 	assert.Zero(t, s.Totals.Late)
 }
@@ -182,4 +187,50 @@ func TestTheOtherFramesOfALiar(t *testing.T) {
 	s.reply("c", &lack{0, 1})
 	s.reply("b", &Frame{})
 	s.tick(121*ms, kindQuit, kindRequest, kindRelease, kindCall)
+}
+
+// Controllers that go on without a send, and fail at any point of a frame, cost no other node its place: on links with any delays each frame without a send is told at all nodes, also where
+// it is the last one, and a change of the streams comes to all in one frame.
+func TestFramesWithoutASendOnAnyNetwork(t *testing.T) {
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			draw := rand.New(rand.NewPCG(seed, 31))
+			nodes := four()
+			nodes[2].role = Understudy
+			for _, n := range nodes {
+				n.load, n.skips = metasim.Time(draw.Int64N(3))*7*ms, draw.Int64N(20)
+			}
+			for _, n := range nodes[:2] {
+				n.fails, n.how = draw.Int64N(30)-1, []string{"before", "one", "pieces", "after"}[draw.IntN(4)]
+			}
+			cfg := Config{Rate: Rate{60, 1}, Frames: 20, Sync: true, Patience: 600 * ms, Bounded: draw.IntN(4), Nodes: []string{"a", "b", "c", "d"}, Streams: []uint64{uint64(draw.IntN(20))}}
+			c := newCluster(t, cfg, nodes...)
+			delays := map[string]metasim.Time{}
+			c.delay = func(from, to string) metasim.Time {
+				if _, drawn := delays[from+to]; !drawn {
+					delays[from+to] = metasim.Time(draw.Int64N(2) * draw.Int64N(int64(60*ms)))
+				}
+				return delays[from+to]
+			}
+			c.run()
+			require.True(t, c.director.Over())
+			for _, n := range nodes {
+				if last := len(n.errs) - 1; n.fails >= 0 && (last < 0 || !errors.Is(n.errs[last], ErrQuit)) {
+					continue // it was killed
+				}
+				quit := new(QuitError)
+				assert.False(t, errors.As(n.errs[len(n.errs)-1], &quit) && quit.Failed, "%s: %v", n.name, quit)
+				c.agree(n)
+				assert.EqualValues(t, c.director.Totals.Frames, len(n.frames), n.name)
+				assert.Equal(t, nodes[3].changes, n.changes, n.name)
+				missing := 0
+				for _, e := range n.errs {
+					if errors.Is(e, ErrNotSent) || errors.As(e, new(*MissingError)) {
+						missing++
+					}
+				}
+				assert.EqualValues(t, c.director.Totals.Missing, missing, n.name)
+			}
+		})
+	}
 }

@@ -189,7 +189,7 @@ func (n *Node) Hear() (replies [][]byte, err error) {
 	if !n.follows {
 		return nil, n.wrong(n.current, ErrNotSet)
 	}
-	replies, err = n.end()
+	replies, err = n.end(false)
 	if s := n.coming(); err == nil && s != nil && s.request.controller == n.name {
 		err = n.wrong(&current{request: s.request}, ErrLeads)
 	} else if err == nil && s != nil && s.released() && !s.release.missing {
@@ -201,7 +201,7 @@ func (n *Node) Hear() (replies [][]byte, err error) {
 
 // next ends the current frame, and begins the next one: nil, whatever its time is.
 func (n *Node) next(tracked *metasim.Time) (f FrameData, replies [][]byte, ok bool, err error) {
-	replies, err = n.end()
+	replies, err = n.end(n.misses())
 	if err == nil {
 		f, ok, err = n.take(tracked)
 		replies = append(replies, n.owes()...)
@@ -216,8 +216,19 @@ func (n *Node) owes() [][]byte {
 	return owed
 }
 
-// end ends the current frame. It fails with an ErrQuit for a node that is to leave.
-func (n *Node) end() (replies [][]byte, err error) {
+// missing reports whether a frame that was asked for has no data. When the work is done, a node has shown all frames that have: a release without data may come after the end.
+func (n *Node) missing(s *slot) bool {
+	return s.released() && s.release.missing || n.ended != nil && n.ended.reason == "" && !n.ended.failed
+}
+
+// misses reports whether the next frame is known to have no data. That is said before a node that has not failed is to leave: it may have been the last frame.
+func (n *Node) misses() bool {
+	s := n.coming()
+	return s != nil && s.request.sync && s.request.controller != n.name && n.missing(s) && (n.ended == nil || !n.ended.failed)
+}
+
+// end ends the current frame. It fails with an ErrQuit for a node that is to leave, unless something is to be said before.
+func (n *Node) end(before bool) (replies [][]byte, err error) {
 	replies = n.owes()
 	if c := n.current; c != nil {
 		ends, err := n.finish(c)
@@ -227,10 +238,10 @@ func (n *Node) end() (replies [][]byte, err error) {
 			return replies, err
 		}
 	}
-	if n.ended != nil {
-		replies = append(replies, head(kindBye, 0))
+	if n.ended == nil || before {
+		return replies, nil
 	}
-	return replies, n.Ended()
+	return append(replies, head(kindBye, 0)), n.Ended()
 }
 
 // Ended says why the node is to leave; nil: it is not.
@@ -307,10 +318,11 @@ func (n *Node) take(tracked *metasim.Time) (f FrameData, ok bool, err error) {
 		}
 		return q.data, true, nil
 	}
-	if !s.released() {
+	missing := n.missing(s)
+	if !missing && !s.released() {
 		return f, false, nil
 	}
-	if s.release.missing { // for good: also where the frame before it was asked for again, and is one of a later epoch
+	if missing { // for good: also where the frame before it was asked for again, and is one of a later epoch
 		n.close(s, nil)
 		n.epoch = max(n.epoch, q.epoch)
 		return f, false, &MissingError{q.controller, q.data, q.inputs}
