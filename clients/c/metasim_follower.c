@@ -224,6 +224,7 @@ typedef struct core {
     int64_t led; /* the first frame that it controlled; -1: none */
     uint32_t epoch; /* of the data that was shown last */
     uint32_t streams;
+    bool plain; /* a frame was asked for whose data is not packed */
     slot *slots; /* in order */
     size_t slot_count;
     bool ended, failed, follows;
@@ -601,6 +602,7 @@ static RS_ERROR hear_request(core *n, const char *from, reader *r)
         return fail(n, RS_ERROR_INCOMPATIBLE_VERSION,
                     "client \"%s\" asks for data that is packed with zstd, which nodes in C do not read; set its packing to changes, or to none", from);
     }
+    n->plain = n->plain || q->packing == 0;
     s = slot_of(n, q->data.frame, &over);
     if (over && leads(n, q) && (n->led < 0 || q->data.frame < (uint64_t)n->led)) { /* it has shown the data of a controller that was charged */
         bool kept = owe(n, notice(q, 0, true));
@@ -823,7 +825,8 @@ static RS_ERROR core_data(core *n, const char *from, const void *data, size_t si
     head.total = number(&r, 8);
     if (kind != DATA || r.wrong || head.part >= head.parts || r.left > head.total || (head.parts > 1 && head.parts > head.total))
         return malformed(n, from);
-    if (head.total > n->max)
+    /* A packed state that cannot be made smaller becomes a little larger. */
+    if (head.total > n->max && (n->plain || head.total > n->max + n->max / 1024 + 64))
         return fail(n, RS_ERROR_BUFFER_OVERFLOW, "client \"%s\" sent %llu bytes for frame %llu; the bound here is %llu: raise max_bytes, or send less", from,
                     (unsigned long long)head.total, (unsigned long long)frame, (unsigned long long)n->max);
     if (is_charged(n, from)) {
@@ -1229,9 +1232,6 @@ static RS_ERROR pack(core *n, const uint8_t *state, size_t size, message *m)
     *m = packed_of(n, state, size);
     if (m->failed)
         return no_memory(n);
-    if (m->size > n->max)
-        return fail(n, RS_ERROR_BUFFER_OVERFLOW, "node %s, frame %llu: the data is larger than the bound: %llu bytes, packed, of at most %llu; raise max_bytes, or send less", n->name,
-                    (unsigned long long)n->current->data.frame, (unsigned long long)m->size, (unsigned long long)n->max);
     return keep(n, n->current->data.frame, state, size) ? RS_ERROR_SUCCESS : no_memory(n);
 }
 

@@ -360,6 +360,8 @@ class Core:
 
     def __init__(self, name: str, most: int, piece: int = MAX_PIECE) -> None:
         self.name, self.most, self.piece = name, most, piece
+        self.plain = False
+        """Whether a frame was asked for whose data is not packed."""
         self.last, self.streams, self.refused = -1, 0, 0
         self.epoch = 0  # of the data that was shown last
         self.led: Optional[int] = None  # the first frame that it controlled
@@ -409,6 +411,7 @@ class Core:
             q = _request(r)
             if q.packing not in (0, CHANGES):
                 raise PeerError(sender, "asks for data that is packed with zstd, which nodes in Python do not read; set its packing to changes, or to none", 12, "RS_ERROR_INCOMPATIBLE_VERSION")
+            self.plain = self.plain or not q.packing
             s = self._slot(q.data.frame)
             if s is None and q.controller == self.name and (self.led is None or q.data.frame < self.led):  # it has shown the data of a controller that was charged
                 self.owed.append(struct.pack("<BBQIBQ", SENT, VERSION, q.data.frame, q.epoch, 1, 0))
@@ -443,7 +446,7 @@ class Core:
                 raise _Malformed
         except _Malformed:
             raise self._no_message(sender) from None
-        if size > self.most:
+        if size > self.most and (self.plain or size > self.most + self.most // 1024 + 64):  # a packed state that cannot be made smaller becomes a little larger
             raise PeerError(sender, f"sent {size} bytes for frame {frame}; the bound here is {self.most}: raise max_bytes, or send less", 9, "RS_ERROR_BUFFER_OVERFLOW")
         s = None if sender in self.charged else self._slot(frame)
         if s is None:  # the frame is over, with other data
@@ -647,8 +650,6 @@ class Core:
             if self.packed_epoch != q.epoch:  # other nodes may have missed the frame before: the state travels whole
                 self.packed_epoch, self.kept, self.kept_frame = q.epoch, b"", 0
             packed = struct.pack("<QQ", self.kept_frame, len(data)) + changes(self.kept, bytes(data))
-            if len(packed) > self.most:
-                raise self.wrong(TooLargeError, f": {len(packed)} bytes, packed, of at most {self.most}; raise max_bytes, or send less")
             self.kept, self.kept_frame, data = bytes(data), q.data.frame + 1, packed
         self.sent = True
         view, size = memoryview(data), len(data)

@@ -42,9 +42,6 @@ func (n *Node) Send(data []byte) (pieces [][][]byte, notice []byte, err error) {
 			n.Packer.Forget()
 		}
 		packed, err := n.Packer.Pack(c.packing, c.request.data.Frame, data)
-		if err == nil && uint64(len(packed)) > n.max {
-			err = fmt.Errorf("%w: %d bytes, packed, of at most %d; raise max_bytes, or send less", ErrTooLarge, len(packed), n.max)
-		}
 		if err != nil {
 			return nil, nil, n.wrong(c, err)
 		}

@@ -18,6 +18,7 @@ type Node struct {
 	led     int64  // the first frame that it controlled; -1: none. It controls all frames after that one
 	epoch   uint32 // of the data that was shown last
 	streams uint32
+	plain   bool    // a frame was asked for whose data is not packed
 	slots   []*slot // the frames that are to come, in order
 	ended   *quit
 	follows bool     // its frames begin with Begin
@@ -65,6 +66,7 @@ func (n *Node) Order(from string, b []byte) error {
 		if q.packing > 0 && n.Packer == nil {
 			return &PeerError{Peer: from, Code: Incompatible, Why: "asks for packed data, which this node does not know; set its packing to none"}
 		}
+		n.plain = n.plain || q.packing == 0
 		s := n.slot(q.data.Frame)
 		switch {
 		case s == nil && q.controller == n.name && !n.controlled(q.data.Frame): // it has shown the data of a controller that was charged
@@ -117,6 +119,9 @@ func (n *Node) slot(frame uint64) *slot {
 	return n.slots[i]
 }
 
+// whenPacked is how many bytes a state of at most so many has when it is packed: one that cannot be made smaller becomes a little larger.
+func whenPacked(most uint64) uint64 { return most + most/1024 + 64 }
+
 // Data takes a message with data of another node.
 func (n *Node) Data(from string, b []byte) error {
 	k, r := begin(b)
@@ -128,7 +133,7 @@ func (n *Node) Data(from string, b []byte) error {
 	if err := r.end(from); err != nil {
 		return err
 	}
-	if p.size > n.max {
+	if p.size > n.max && (n.plain || p.size > whenPacked(n.max)) {
 		return &PeerError{Peer: from, Code: BufferOverflow, Why: fmt.Sprintf("sent %d bytes for frame %d; the bound here is %d: raise max_bytes, or send less", p.size, p.frame, n.max)}
 	}
 	s := n.slot(p.frame)

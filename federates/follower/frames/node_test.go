@@ -109,8 +109,8 @@ func TestWrongData(t *testing.T) {
 			[]piece{{frame: 3, epoch: 1, part: 1, parts: 3, size: 4, bytes: []byte("abc")}, {frame: 3, epoch: 1, part: 0, parts: 3, size: 4, bytes: []byte("ab")}}},
 		{`client "other" sent the data of frame 3 twice; send once in a frame`,
 			[]piece{{frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("ab")}, {frame: 3, epoch: 1, part: 1, parts: 2, size: 4, bytes: []byte("a")}}},
-		{`client "other" sent 101 bytes for frame 3; the bound here is 100: raise max_bytes, or send less`,
-			[]piece{{frame: 3, epoch: 1, parts: 2, size: 101, bytes: []byte("ab")}}},
+		{`client "other" sent 165 bytes for frame 3; the bound here is 100: raise max_bytes, or send less`,
+			[]piece{{frame: 3, epoch: 1, parts: 2, size: 165, bytes: []byte("ab")}}},
 		{`client "other" sent what is no message of followers; check what is published on its channel`,
 			[]piece{{frame: 3, epoch: 1, parts: 0}}},
 	} {

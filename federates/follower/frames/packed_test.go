@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -105,7 +106,9 @@ func packed(t *testing.T, to *strings.Builder) {
 		calls = append(calls, asks("me", uint64(frame)), "next", "send "+hexed(state))
 	}
 	write(t, to, "a controller sends what has changed", calls...)
-	write(t, to, "more than the bound, packed", "node me 300 50", asks("me", 0), "next", "send "+hexed(as(300)), "send "+hexed(as(200)), asks("me", 1), "next", "send "+hexed(as(200)))
+	write(t, to, "as much as the bound, packed", "node me 300 50", asks("me", 0), "next", "send "+hexed(as(301)), "send "+hexed(as(300)), asks("me", 1), "next", "send "+hexed(as(300)))
+	write(t, to, "a little more than the bound, as it is packed", "node me 300 500", brings("lead", piece{epoch: 1, parts: 2, size: 364, bytes: as(2)}), asks("lead", 0),
+		brings("lead", piece{epoch: 1, part: 1, parts: 2, size: 364, bytes: as(2)}), brings("lead", piece{frame: 1, epoch: 1, parts: 2, size: 365, bytes: as(2)}))
 
 	for i, spoil := range []func([]byte){
 		func(b []byte) { b[0]++ }, func(b []byte) { b[9] = 255 }, func(b []byte) { b[16]++ }, func(b []byte) { b[20]-- }, func(b []byte) { b[20]++ },
@@ -125,4 +128,40 @@ func packed(t *testing.T, to *strings.Builder) {
 		in(2, 1, "other"), brings("other", piece{frame: 1, epoch: 2, parts: 1, size: uint64(len(afresh)), bytes: afresh}), orders(&release{1, 2, false}), "next", "receive",
 		in(3, 2, "me"), "next", "send "+hexed(as(200)), in(3, 3, "me"), "next", "send "+hexed(as(200)))...)
 	write(t, to, "changes without a head", "node me 1000 50", asks("lead", 0), brings("lead", none), orders(&release{epoch: 1}), "next")
+}
+
+// A state that cannot be made smaller is a little larger when it is packed, and a node takes it although the state has as many bytes as it may have.
+func TestAStateOfTheBoundIsPacked(t *testing.T) {
+	for _, kind := range packing.Kinds {
+		number := uint8(slices.Index(packing.Kinds, kind))
+		const most = 300_000
+		state := make([]byte, most)
+		r := rand.New(rand.NewPCG(1, 2))
+		for i := range state {
+			state[i] = byte(r.Uint32())
+		}
+		q := request{epoch: 1, previous: -1, data: FrameData{Rate: Rate{60, 1}}, sync: true, controller: "lead", packing: number}
+		lead, other := NewNode("lead", most), NewNode("other", most)
+		for _, n := range []*Node{lead, other} {
+			n.Packer = &packing.Packer{}
+			require.NoError(t, n.Order("director", q.encode()))
+		}
+		_, _, ok, err := lead.Next()
+		require.NoError(t, err)
+		require.True(t, ok)
+		pieces, _, err := lead.Send(state)
+		require.NoError(t, err, kind)
+		for _, p := range pieces {
+			require.NoError(t, other.Data("lead", bytes.Join(p, nil)), kind)
+		}
+		require.NoError(t, other.Order("director", (&release{epoch: 1}).encode()))
+		_, _, ok, err = other.Next()
+		require.NoError(t, err)
+		require.True(t, ok)
+		got, err := other.Receive()
+		require.NoError(t, err)
+		assert.Equal(t, state, got, kind)
+		over := encoded(&piece{frame: 1, epoch: 1, parts: 1, size: most + most/1024 + 65})
+		assert.ErrorContains(t, other.Data("lead", over), fmt.Sprintf("sent %d bytes for frame 1; the bound here is %d", most+most/1024+65, most))
+	}
 }

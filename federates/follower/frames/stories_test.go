@@ -267,6 +267,7 @@ func TestStories(t *testing.T) {
 	streams := &request{epoch: 1, previous: -1, streams: 1, controller: other, data: FrameData{Rate: Rate{60, 1}}}
 	write(t, &to, "streams, and the end", "node me 100 3", orders(streams), "next", "next", orders(&quit{nodes: []string{"a"}, reason: "not you"}), "next",
 		orders(&quit{nodes: []string{"a", "me"}, reason: "the end"}), "next", "next")
+	write(t, &to, "more than the bound", node, asks(other, true, 0), brings(other, piece{epoch: 1, parts: 2, size: 101, bytes: []byte("ab")}))
 	write(t, &to, "an end behind a frame without data", node, asks(other, true, 0), one(0), release(0, false), "next", asks(other, true, 1), release(1, true), orders(&quit{nodes: []string{"me"}}), "next", "next")
 	write(t, &to, "an end that overtakes the release of a frame without data", node, asks(other, true, 0), orders(&quit{nodes: []string{"me"}}), "next", "next")
 	write(t, &to, "an end with a reason leaves frames out", node, asks(other, true, 0), orders(&quit{nodes: []string{"me"}, reason: "the end"}), "next")
@@ -367,7 +368,7 @@ func wrong(t *testing.T, to *strings.Builder, node string) {
 	write(t, to, "data that is longer than announced", node, brings("other", p), brings("other", longer))
 	longer.parts = 3
 	write(t, to, "data in other pieces than announced", node, brings("other", p), brings("other", longer))
-	p.size = 101
+	p.size = 165
 	write(t, to, "data beyond the bound", node, brings("other", p))
 	bad := []string{node, "data other -", "data other 09", "order director -", "order director c801", "data other c801", "order director 0301ffffffff", brings("other", piece{})}
 	for _, m := range []interface{ encode() []byte }{&release{}, &call{}, &quit{nodes: []string{"a"}, reason: "why"}, &request{previous: -1, controller: "c", data: FrameData{Rate: Rate{1, 1}}, inputs: [][]byte{[]byte("in")}}} {
