@@ -5,6 +5,12 @@ func inFrames(name, file, old, new string) mutant {
 	return one(name, followerFolder+"/"+file, old, new)
 }
 
+// harmless is a change that no test may notice.
+func harmless(m mutant) mutant {
+	m.harmless = true
+	return m
+}
+
 // followerFolder is the core of followers, below metasim/.
 const followerFolder = "../federates/follower/frames"
 
@@ -55,17 +61,19 @@ var followerMutants = []mutant{
 	inFrames("data of any epoch is shown", "set.go", "o.from == from && o.pieces[0].epoch == epoch", "o.from == from"),
 	inFrames("data of any node is shown", "set.go", "o.from == from && o.pieces[0].epoch == epoch", "o.pieces[0].epoch == epoch"),
 	inFrames("a node goes back to an older epoch", "node.go", "if s.request.epoch < n.epoch {", "if false {"),
-	inFrames("a frame is missing in an older epoch", "node.go", "if s.release.missing && q.epoch >= n.epoch {", "if s.release.missing {"),
+	inFrames("a frame is missing in the latest epoch alone", "node.go", "if missing { //", "if missing && q.epoch >= n.epoch { //"),
+	inFrames("a missing frame takes a node back to an older epoch", "node.go", "n.epoch = max(n.epoch, q.epoch)", "n.epoch = q.epoch"),
 	inFrames("a node forgets the epoch that it shows", "node.go", "n.current, n.epoch = c, q.epoch", "n.current = c"),
 	inFrames("a controller forgets its epoch", "node.go", "if n.current = c; q.sync {", "if n.current = c; false {"),
-	inFrames("the state does not travel whole in a new epoch", "calls.go", "if n.packed != c.epoch {", "if n.packed == 0 {"),
+	inFrames("the first state of a controller does not travel whole", "calls.go", "			n.Packer.Forget()\n", ""),
+	harmless(inFrames("the state travels whole once", "calls.go", "if n.packed != c.epoch {", "if n.packed == 0 {")), // a node controls in one epoch: the next one begins when it fails
 
 	// A controller that says that it has sent, and has not.
 	inFrames("nobody is asked for the data", "failover.go", "if !f.called && f.unseen(d.members) {", "if false {"),
 	inFrames("who does not answer is waited for", "failover.go", "if silent && now < f.deadline(d.cfg.Patience) {", "if silent {"),
 	inFrames("who has no data is failed", "failover.go", "if f.owing[i] && (!lacked || !f.lacks[i] && m.name != f.controller) {", "if f.owing[i] {"),
 	inFrames("who does not answer is not failed", "failover.go", "(!lacked || !f.lacks[i] && m.name != f.controller)", "!lacked"),
-	inFrames("a frame that was seen is withdrawn", "members.go", "f.owed > 0 && !f.seen && !f.missing()", "f.owed > 0 && !f.missing()"),
+	harmless(inFrames("a frame that was seen is withdrawn", "members.go", "f.owed > 0 && !f.seen && !f.missing()", "f.owed > 0 && !f.missing()")), // nodes show frames in their order, and one before it was not seen
 	inFrames("the frame of a liar stays released", "failover.go", "		d.withdraw(m)\n", ""),
 	inFrames("a frame is missed in the epoch of the liar", "failover.go", "f.epoch, f.sent = d.epoch, &sent{missing: true}", "f.sent = &sent{missing: true}"),
 	inFrames("the other frames of the liar are waited for", "failover.go", "		d.missed(f)\n		d.question(now, m)\n", "		d.missed(f)\n"),
@@ -88,5 +96,8 @@ var followerMutants = []mutant{
 
 	// The end.
 	inFrames("the controller leaves with the others", "failover.go", "if !m.gone && m != d.lead {", "if !m.gone {"),
+	inFrames("a missing frame is not told before the end", "node.go", "if n.ended == nil || before {", "if n.ended == nil {"),
+	inFrames("a missing frame is not told where the end overtakes its release", "node.go", " || n.ended != nil && n.ended.reason == \"\" && !n.ended.failed", ""),
+	inFrames("who has failed hears of a missing frame first", "node.go", " && (n.ended == nil || !n.ended.failed)\n", "\n"),
 	inFrames("the controller is not told to leave", "director.go", "d.tell(&quit{[]string{d.lead.name}, d.reason, false})", "_ = d.reason"),
 }
