@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -233,4 +234,17 @@ func TestFramesWithoutASendOnAnyNetwork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ends writes stories of the bound, and of the end of a cluster.
+func ends(t *testing.T, to *strings.Builder, node string) {
+	const other = "lead"
+	release := func(frame uint64, missing bool) string { return orders(&release{frame, 1, missing}) }
+	shown := brings(other, piece{epoch: 1, parts: 1, size: 2, bytes: []byte("ab")})
+	write(t, to, "more than the bound", node, asks(other, true, 0), brings(other, piece{epoch: 1, parts: 2, size: 101, bytes: []byte("ab")}))
+	write(t, to, "an end behind a frame without data", node, asks(other, true, 0), shown, release(0, false), "next", asks(other, true, 1), release(1, true), orders(&quit{nodes: []string{"me"}}), "next", "next")
+	write(t, to, "an end that overtakes the release of a frame without data", node, asks(other, true, 0), orders(&quit{nodes: []string{"me"}}), "next", "next")
+	write(t, to, "an end with a reason leaves frames out", node, asks(other, true, 0), orders(&quit{nodes: []string{"me"}, reason: "the end"}), "next")
+	write(t, to, "a node that has failed hears of no frame without data", node, asks(other, true, 0), release(0, true), orders(&quit{nodes: []string{"me"}, reason: "you", failed: true}), "next")
+	write(t, to, "an end without a reason", node, orders(&quit{nodes: []string{"me"}}), "next", orders(&quit{nodes: []string{"me"}, reason: "too late"}), "next")
 }

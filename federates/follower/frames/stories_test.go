@@ -267,12 +267,7 @@ func TestStories(t *testing.T) {
 	streams := &request{epoch: 1, previous: -1, streams: 1, controller: other, data: FrameData{Rate: Rate{60, 1}}}
 	write(t, &to, "streams, and the end", "node me 100 3", orders(streams), "next", "next", orders(&quit{nodes: []string{"a"}, reason: "not you"}), "next",
 		orders(&quit{nodes: []string{"a", "me"}, reason: "the end"}), "next", "next")
-	write(t, &to, "more than the bound", node, asks(other, true, 0), brings(other, piece{epoch: 1, parts: 2, size: 101, bytes: []byte("ab")}))
-	write(t, &to, "an end behind a frame without data", node, asks(other, true, 0), one(0), release(0, false), "next", asks(other, true, 1), release(1, true), orders(&quit{nodes: []string{"me"}}), "next", "next")
-	write(t, &to, "an end that overtakes the release of a frame without data", node, asks(other, true, 0), orders(&quit{nodes: []string{"me"}}), "next", "next")
-	write(t, &to, "an end with a reason leaves frames out", node, asks(other, true, 0), orders(&quit{nodes: []string{"me"}, reason: "the end"}), "next")
-	write(t, &to, "a node that has failed hears of no frame without data", node, asks(other, true, 0), release(0, true), orders(&quit{nodes: []string{"me"}, reason: "you", failed: true}), "next")
-	write(t, &to, "an end without a reason", node, orders(&quit{nodes: []string{"me"}}), "next", orders(&quit{nodes: []string{"me"}, reason: "too late"}), "next")
+	ends(t, &to, node)
 	cameras(t, &to, node)
 	wrong(t, &to, node)
 	charges(t, &to, node)
