@@ -102,8 +102,9 @@ type Node struct {
 	replies, data *client.Publication
 	heard         uint64        // messages that Other has taken
 	busy          chan struct{} // holds one: who has it uses the node
-	awaits        uint64        // the goroutine that has awaited the current frame
-	waiting       chan arrival  // of a wait that goes on after a timeout; nil: there is none
+	awaits        uint64        // the goroutine that has awaited the current frame; 0: none has, or it is a model, which has one
+	model         bool
+	waiting       chan arrival // of a wait that goes on after a timeout; nil: there is none
 	waits         context.Context
 	stop          func() // ends waits; nil: there was none
 }

@@ -138,7 +138,9 @@ func (n *Node) BeginFollowerFrame(ctx context.Context, tracked metasim.Time) (Fr
 
 // frame hands out a frame with next, when it is there.
 func (n *Node) frame(ctx context.Context, late <-chan time.Time, next func() (FrameData, [][]byte, bool, error)) (FrameData, error) {
-	n.awaits = goroutine()
+	if !n.model {
+		n.awaits = goroutine()
+	}
 	for waits := n.waiting != nil; ; waits = false { // one that waits has ended the frame before
 		if !waits {
 			f, replies, ok, err := next()

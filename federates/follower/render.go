@@ -88,7 +88,7 @@ func RenderNode(ctx context.Context, c *client.Client, in *catalog.Instance, out
 func nodeOf(in *catalog.Instance, out []*client.Publication) *Node {
 	o := Options{Director: catalog.Get[string](in, "director"), Role: Role(slices.Index(frames.Roles, catalog.Get[string](in, "role"))),
 		Order: catalog.Get[int64](in, "order"), MaxBytes: int(catalog.Get[int64](in, "max_bytes"))}
-	n := &Node{options: o, replies: out[0]}
+	n := &Node{options: o, replies: out[0], model: true}
 	n.orders, _, n.states = catalog.FollowerChannels(o.Director)
 	if o.Role != Follower {
 		n.data = out[1]
