@@ -111,10 +111,16 @@ func (a *authoritySimserver) config() (live.Config, error) {
 	if !known {
 		return cfg, fmt.Errorf("--answer is %q; use yes, no or never", a.answer)
 	}
+	if rules := []string{"deny", "ask", "allow"}; !slices.Contains(rules, a.rule) {
+		return cfg, fmt.Errorf("--rule is %q; use deny, ask or allow", a.rule)
+	}
 	for _, p := range a.peers {
 		name, at, ok := strings.Cut(p, "=")
 		if !ok || name == "" || at == "" {
 			return cfg, fmt.Errorf("--peer is %q; write NAME=URL or NAME=FILE", p)
+		}
+		if cfg.Peers[name] != "" {
+			return cfg, fmt.Errorf("--peer names %s twice; say once where it is", name)
 		}
 		cfg.Peers[name] = at
 	}
@@ -126,9 +132,6 @@ func (a *authoritySimserver) config() (live.Config, error) {
 		token, err := os.ReadFile(a.tokenFile)
 		if err != nil {
 			return cfg, fmt.Errorf("--home-token-file cannot be read: %w", err)
-		}
-		if rules := []string{"deny", "ask", "allow"}; !slices.Contains(rules, a.rule) {
-			return cfg, fmt.Errorf("--rule is %q; use deny, ask or allow", a.rule)
 		}
 		cfg.Home = &live.Home{
 			Name: name, At: at, Token: strings.TrimSpace(string(token)), Instance: a.instance, CertFile: a.certFile, Rule: transfer.Rule(a.rule), Master: a.master,
@@ -170,20 +173,32 @@ func (a *authoritySimserver) carryOut(cmd *cobra.Command, std streams) error {
 	return failed(err)
 }
 
+// longestCommand is the longest line, in bytes, that may be a command.
+const longestCommand = 4096
+
 // readCommands reads commands until the input ends.
 func readCommands(in io.Reader, complain io.Writer) <-chan live.Command {
 	commands := make(chan live.Command)
 	go func() {
 		defer close(commands)
-		for scan := bufio.NewScanner(in); scan.Scan(); {
-			if words := strings.Fields(scan.Text()); len(words) > 0 {
-				c, ok := command(words)
-				if !ok {
-					fmt.Fprintf(complain, "%q is no command; write: give ENTITY SERVER, take ENTITY, rule ENTITY deny|ask|allow, yes ENTITY, no ENTITY, leave, or owns\n", scan.Text())
-					continue
-				}
-				commands <- c
+		for lines := bufio.NewReaderSize(in, longestCommand); ; {
+			line, long, err := lines.ReadLine()
+			for rest := long; rest && err == nil; { // a line that is no command is no end of the input, however long it is
+				_, rest, err = lines.ReadLine()
 			}
+			if err != nil {
+				return
+			}
+			words := strings.Fields(string(line))
+			if len(words) == 0 && !long {
+				continue
+			}
+			c, ok := command(words)
+			if !ok || long {
+				fmt.Fprintf(complain, "%q is no command; write: give ENTITY SERVER, take ENTITY, rule ENTITY deny|ask|allow, yes ENTITY, no ENTITY, leave, or owns\n", line[:min(len(line), 200)])
+				continue
+			}
+			commands <- c
 		}
 	}()
 	return commands

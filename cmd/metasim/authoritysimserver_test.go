@@ -138,9 +138,17 @@ func TestSimserverIsChecked(t *testing.T) {
 		"--name a --data d --peer b":            "write NAME=URL or NAME=FILE",
 		"--name a --data d --peer a=x":          "the peers have the server itself",
 		"--name a --data d --step 0s --peer b=": "write NAME=URL or NAME=FILE",
+
+		"--name ../a --data d":                    `the name is "../a"; write letters, digits, '-', '_' and '.', not '.' first`,
+		"--name .a --data d":                      `the name is ".a"`,
+		"--name a --data d --own=":                `an entity is ""; write 1 to 128 bytes without spaces`,
+		"--name a --data d --own=a\x7fb":          `an entity is "a\x7fb"`,
+		"--name a --data d --rule maybe":          `--rule is "maybe"; use deny, ask or allow`,
+		"--name a --data d --world a,b,a":         `the world has a server twice: ["a" "b" "a"]; name each once`,
+		"--name a --data d --peer b=x --peer b=y": "--peer names b twice; say once where it is",
 	} {
 		env := []string{"METASIM_TOKEN="}
-		if strings.Contains(args, "a=x") {
+		if strings.Contains(args, "a=x") || strings.Contains(args, "own") || strings.Contains(args, "world") {
 			env = []string{"METASIM_TOKEN=sesame"}
 		}
 		e := s.start(env, append([]string{"authority", "simserver"}, strings.Fields(args)...)...).wait()
@@ -149,6 +157,9 @@ func TestSimserverIsChecked(t *testing.T) {
 	}
 	l := &liveServer{stage: s, name: "a", other: "b"}
 	l.run()
+	l.tell(strings.Repeat("x", 1<<20)) // no command, and not the last line
+	l.tell("owns")
+	require.Eventually(t, func() bool { return strings.Count(l.out.String(), `"event":"owns"`) == 2 }, time.Minute, 5*time.Millisecond)
 	require.Eventually(t, func() bool { return len(l.owns()) == 1 }, time.Minute, 5*time.Millisecond)
 	e := s.start([]string{"METASIM_TOKEN=sesame"}, "authority", "simserver", "--name", "a", "--data", "a").wait()
 	require.Equal(t, 1, e.status)

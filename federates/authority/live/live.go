@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,6 +50,8 @@ func (c *Config) Validate() error {
 	switch {
 	case c.Name == "" || len(c.Name) > maxName:
 		return &ConfigError{"the name", fmt.Sprintf("has %d bytes; write 1 to %d", len(c.Name), maxName)}
+	case strings.HasPrefix(c.Name, ".") || strings.ContainsFunc(c.Name, notInNames):
+		return &ConfigError{"the name", fmt.Sprintf("is %q; write letters, digits, '-', '_' and '.', not '.' first: a file has it", c.Name)}
 	case c.Data == "":
 		return &ConfigError{"the directory", "is not named; name one, in which the server keeps what it owns"}
 	case c.Token == "":
@@ -57,6 +60,11 @@ func (c *Config) Validate() error {
 		return &ConfigError{"the peers", "have the server itself; name the others"}
 	case c.Step <= 0 || c.Retry <= 0:
 		return &ConfigError{"Step or Retry", "is not above 0; write a time"}
+	}
+	for _, entity := range c.Own {
+		if entity == "" || len(entity) > maxEntity || strings.ContainsFunc(entity, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			return &ConfigError{"an entity", fmt.Sprintf("is %q; write 1 to %d bytes without spaces", entity[:min(len(entity), maxEntity)], maxEntity)}
+		}
 	}
 	if c.Home != nil {
 		if err := c.Home.validate(c); err != nil {
@@ -69,8 +77,15 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// maxName is the longest name of a server: one byte says how long it is.
-const maxName = 255
+const (
+	maxName   = 255 // bytes of the name of a server: one byte says how long it is
+	maxEntity = 128 // bytes of the name of an entity: no homeserver keeps a longer one
+)
+
+// notInNames reports whether no name of a server has a character: a name is that of a file, and of an account.
+func notInNames(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
+}
 
 // A Command is what a person tells a server to do; the zero Command has it say what it owns, and what it has heard of others.
 type Command struct {

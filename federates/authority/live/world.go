@@ -16,6 +16,8 @@ func (w *World) validate(c *Config) error {
 	switch {
 	case w.Balls < 0 || w.Resting < 0 || w.Resting > w.Balls:
 		return &ConfigError{"the balls", fmt.Sprintf("are %d, of which %d rest; write 0 or more, and not more that rest", w.Balls, w.Resting)}
+	case len(slices.Compact(slices.Sorted(slices.Values(w.Servers)))) < len(w.Servers):
+		return &ConfigError{"the world", fmt.Sprintf("has a server twice: %q; name each once", w.Servers)}
 	case w.Side <= 0 || w.Sees <= 0 || w.Reach < 0:
 		return &ConfigError{"the square", "has no side, or nobody sees in it; write lengths above 0"}
 	case w.Tick < c.Step || w.Tick%c.Step != 0:
