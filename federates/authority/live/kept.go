@@ -28,6 +28,7 @@ func (s *server) open() (cert *secure.Server, err error) {
 	text, err := os.ReadFile(s.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		s.sim = transfer.NewSimserver(sim)
+		s.sim.CountFrom(uint64(time.Now().UnixMicro())) // its directory may have been lost
 		if cert, err = secure.NewServer(secure.Files{}); err != nil {
 			return nil, err
 		}

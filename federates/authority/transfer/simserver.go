@@ -95,6 +95,10 @@ func (s *Simserver) OwnSince(entity string, epoch Sequence) {
 	s.known[entity] = epoch
 }
 
+// CountFrom has its requests be numbered from n on. A server that has lost what it wrote down begins above all that it has ever counted: a homeserver takes a smaller
+// number for a request that is late.
+func (s *Simserver) CountFrom(n uint64) { s.counted = n }
+
 // Held returns the entities that it owns, in order.
 func (s *Simserver) Held() []string { return slices.Sorted(maps.Keys(s.held)) }
 
