@@ -74,7 +74,7 @@ func saidByServers(k transfer.Kind) bool {
 
 // decide has the machine decide on a message, and what it says carried out. It changes e, where version is not 0.
 func (c *call) decide(e *keptEntity, version uint64, m transfer.Message) ([]transfer.Envelope, *problem) {
-	h := transfer.NewHomeserver(transfer.HomeConfig{Name: c.cfg.Name, Neighbours: c.near(e), Path: c.cfg.Path, Patience: c.cfg.Patience})
+	h := transfer.NewHomeserver(transfer.HomeConfig{Name: c.cfg.Name, Neighbours: c.near(e), Path: c.cfg.Path, Patience: c.cfg.Patience, Takes: c.takes})
 	var out []transfer.Envelope
 	before := transfer.Kept{Record: e.Record, Said: e.Said, Asked: e.Waits}
 	if version > 0 {
@@ -109,6 +109,12 @@ func (c *call) decide(e *keptEntity, version uint64, m transfer.Message) ([]tran
 		}
 	}
 	return out, nil
+}
+
+// takes reports whether an entity may be handed over to somebody: an account, whose server may not have begun yet. Who is none here may be at another homeserver.
+func (c *call) takes(to string) bool {
+	_, account := c.tree.Get(accountsPath + "/" + to)
+	return account || len(c.cfg.Homeservers) > 0
 }
 
 // byServers returns what servers were told last: what a person was told is not said again, and does not take the place of what its server was told.

@@ -12,6 +12,8 @@ type HomeConfig struct {
 	Neighbours []string     // to whom it sends without another homeserver
 	Path       []string     // the homeservers on the way to everybody else, the next one first; empty: there is nobody else
 	Patience   metasim.Time // how long it waits for a master's answer; 0: without end
+	// Takes reports whether there is such a server, to which an entity could be handed over; nil: all are.
+	Takes func(to string) bool
 }
 
 // A Homeserver keeps who owns which entity.
@@ -91,7 +93,7 @@ func (h *Homeserver) request(now metasim.Time, m Message) []Envelope {
 		}
 		return []Envelope{last.out} // it, or what followed, was lost
 	}
-	if why := k.Refuses(m.wish()); why != "" {
+	if why := h.refuses(k, m.wish()); why != "" {
 		return []Envelope{k.say(&m, h.refuse(&m, why))}
 	}
 	if k.Asks(m.wish()) {
@@ -106,6 +108,15 @@ func (h *Homeserver) request(now metasim.Time, m Message) []Envelope {
 		return []Envelope{out}
 	}
 	return []Envelope{k.say(&m, h.commit(k, &m))}
+}
+
+// refuses returns why a wish is refused whatever a master says.
+func (h *Homeserver) refuses(k *kept, w Wish) Reason {
+	why := k.Refuses(w)
+	if why == "" && h.cfg.Takes != nil && !h.cfg.Takes(w.Owner) {
+		why = NoServer
+	}
+	return why
 }
 
 // wish is what a request asks for.
@@ -139,7 +150,7 @@ func (h *Homeserver) routeTo(name string) []string {
 	return append(slices.Clone(h.cfg.Path), name)
 }
 
-// answered takes what a master says. Ownership may have changed since it was asked.
+// answered takes what a master says.
 func (h *Homeserver) answered(from string, m Message) ([]Envelope, error) {
 	k := h.records[m.Entity]
 	if k == nil || k.Master != m.Trail[0] {
@@ -153,7 +164,11 @@ func (h *Homeserver) answered(from string, m Message) ([]Envelope, error) {
 	}
 	asked := h.asked[at].request
 	h.asked = slices.Delete(h.asked, at, at+1)
-	if why := k.Answered(asked.wish(), m.Yes); why != "" {
+	why := h.refuses(k, asked.wish()) // ownership may have changed since the master was asked
+	if why == "" && !m.Yes {
+		why = SaidNo
+	}
+	if why != "" {
 		return []Envelope{k.say(&asked, h.refuse(&asked, why))}, nil
 	}
 	return []Envelope{k.say(&asked, h.commit(k, &asked))}, nil

@@ -36,15 +36,6 @@ func (r *Record) Refuses(w Wish) Reason {
 // Asks reports whether the master has to be asked before a wish that is not refused is granted.
 func (r *Record) Asks(w Wish) bool { return r.Rule == Ask && r.Master != "" && r.Master != w.Requester }
 
-// Answered returns why a wish is refused when its master has answered; empty if it is granted. Ownership may have changed since the master was asked.
-func (r *Record) Answered(w Wish, yes bool) Reason {
-	why := r.Refuses(w)
-	if why == "" && !yes {
-		why = SaidNo
-	}
-	return why
-}
-
 // Grant writes a new owner down, and returns the old one.
 func (r *Record) Grant(owner string) (old string) {
 	old = r.Owner

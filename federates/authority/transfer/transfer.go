@@ -67,6 +67,7 @@ const (
 	Stale    Reason = "stale"     // the requester knows an older epoch
 	Unknown  Reason = "unknown"   // no homeserver on the way keeps such an entity
 
+	NoServer Reason = "no-server" // nobody has the name of the new owner, so the old one could not hand over
 	Unproven  Reason = "unproven"   // no homeserver has granted what is handed over
 	NotMaster Reason = "not-master" // who sets a rule is not the master
 	NoRule    Reason = "no-rule"    // it is none of Deny, Ask and Allow
