@@ -52,3 +52,59 @@ func TestNobodyIsGivenAnEntity(t *testing.T) {
 	a.tell("give of-sim-a-00 sim-b") // it goes on
 	w.until("b has it", func() bool { return slices.Contains(b.owns(), "of-sim-a-00") })
 }
+
+// A server lets go of what is removed from its homeserver, and no other one enters it before that. Who enters it again owns it, also where it knows the entity of before; at no time do two own it.
+func TestRemovedEntityIsEnteredAgain(t *testing.T) {
+	w := newLiveWorld(t, 1, "home-a")
+	a, b := w.sims[0], w.sims[1]
+	b.tell("take of-sim-a-00")
+	w.until("b has it", func() bool { return slices.Contains(b.owns(), "of-sim-a-00") })
+	a.kill()
+	b.kill()
+	status, text := w.ask("home-a", "DELETE", "/v1/entities/of-sim-a-00", "")
+	require.Equal(t, 204, status, text)
+	status, text = w.ask("home-a", "POST", "/v1/entities", `{"id":"of-sim-a-00"}`)
+	require.Equal(t, 409, status)
+	require.Contains(t, text, "not-let-go")
+
+	a.run() // it brings it again
+	w.until("it waits for b", a.heard("wrong", "not-let-go"))
+	require.Empty(t, a.owns())
+	b.run()
+	w.until("b lets go of it", b.heard("removed", "of-sim-a-00"))
+	w.until("a has it", func() bool { w.total(); return slices.Contains(a.owns(), "of-sim-a-00") })
+	b.tell("take of-sim-a-00")
+	w.until("b has it", func() bool { w.total(); return slices.Contains(b.owns(), "of-sim-a-00") })
+
+	b.kill()
+	status, text = w.ask("home-a", "DELETE", "/v1/entities/of-sim-a-00", "")
+	require.Equal(t, 204, status, text)
+	b.own = append(b.own, "of-sim-a-00")
+	b.run() // whom the removal waits for may bring it itself
+	w.until("b has it anew", b.heard("got", `"of-sim-a-00"`))
+	a.tell("take of-sim-a-00")
+	w.until("a has it", func() bool { w.total(); return slices.Contains(a.owns(), "of-sim-a-00") })
+}
+
+// A process ends when another one has registered as the same server: of two that own the same one is too many.
+func TestSecondProcessOfAServer(t *testing.T) {
+	w := newLiveWorld(t, 1, "home-a")
+	a := w.sims[0]
+	first := a.cmd
+	a.more = append(a.more, "--data", "elsewhere") // else the lock of the directory keeps the second one out
+	a.run()
+	var ended error
+	done := make(chan struct{})
+	go func() { ended = first.Wait(); close(done) }()
+	w.until("the first has ended", func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	require.Equal(t, 1, first.ProcessState.ExitCode(), ended)
+	w.sims[1].tell("take of-sim-a-00")
+	w.until("the second hands over", func() bool { return slices.Contains(w.sims[1].owns(), "of-sim-a-00") })
+}

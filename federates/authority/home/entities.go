@@ -6,13 +6,14 @@ import "metasim/federates/authority/transfer"
 type entity struct {
 	ID string `json:"id"`
 	transfer.Record
+	Born transfer.Sequence `json:"born"` // the epoch with which it was entered: where it has that still, it has always had this owner
 }
 
 func listEntities(c *call) (Response, *problem) {
 	return c.list(entitiesPath, func(id string) (any, *problem) {
 		var e keptEntity
 		_, p := c.load(entitiesPath+"/"+id, &e)
-		return entity{id, e.Record}, p
+		return entity{id, e.Record, e.Born}, p
 	})
 }
 
@@ -51,7 +52,7 @@ func enterEntity(c *call) (Response, *problem) {
 	if p != nil {
 		return Response{}, p
 	}
-	r, p := ok(201, version, entity{in.ID, e.Record})
+	r, p := ok(201, version, entity{in.ID, e.Record, e.Born})
 	r.Location = "/v1/entities/" + in.ID
 	return r, p
 }
@@ -66,7 +67,11 @@ func (c *call) reborn(id string, e *keptEntity) *problem {
 	var last retired
 	version, p := c.load(retiredPath+"/"+id, &last)
 	if p == nil && version > 0 {
+		p = c.letGo(id, e.Owner)
+	}
+	if p == nil && version > 0 {
 		e.Epoch = last.Epoch.Next()
+		e.Born = e.Epoch
 		c.remove(retiredPath+"/"+id, version)
 	}
 	return p
@@ -86,7 +91,7 @@ func showEntity(c *call) (Response, *problem) {
 	if p != nil {
 		return c.far(p)
 	}
-	return ok(200, version, entity{c.names[0], e.Record})
+	return ok(200, version, entity{c.names[0], e.Record, e.Born})
 }
 
 // far is the answer where the entity that is asked for may be at another homeserver.
@@ -122,11 +127,45 @@ func removeEntity(c *call) (Response, *problem) {
 			c.remove(path, node.Version)
 		}
 	}
+	if p = c.tellOwner(&e); p != nil {
+		return Response{}, p
+	}
 	c.remove(entitiesPath+"/"+c.names[0], version)
 	if _, p = c.store(retiredPath+"/"+c.names[0], 0, retired{e.Epoch}); p != nil {
 		return Response{}, p
 	}
 	return Response{Status: 204}, nil
+}
+
+// tellOwner has the server that owns an entity let go of it, as nobody keeps who owns it any more.
+func (c *call) tellOwner(e *keptEntity) *problem {
+	_, computes := c.tree.Get(serversPath + "/" + e.Owner)
+	_, account := c.tree.Get(accountsPath + "/" + e.Owner)
+	if !computes && (account || len(c.cfg.Path) == 0) {
+		return nil // nobody computes it
+	}
+	h := transfer.NewHomeserver(transfer.HomeConfig{Name: c.cfg.Name, Neighbours: c.near(e), Path: c.cfg.Path})
+	h.Enter(c.names[0], e.Record)
+	return c.post(h.Remove(c.names[0]), false)
+}
+
+// letGo refuses to enter an entity again while a server beside its new owner may not know that it was removed: two would compute it.
+func (c *call) letGo(id, owner string) *problem {
+	for _, name := range c.tree.List(mailPath, "", maxNames) {
+		if name == owner {
+			continue
+		}
+		for _, n := range c.tree.List(mailPath+"/"+name, "", maxMail) {
+			var l letter
+			if _, p := c.load(mailPath+"/"+name+"/"+n, &l); p != nil {
+				return p
+			}
+			if m := &l.Message; m.Entity == id && (m.Kind == transfer.Grant || m.Kind == transfer.Removal) {
+				return refuse("not-let-go", "%s had %s before it was removed, and has not fetched the message that says so; start it, or, if it is gone for good, have an admin remove its account", name, id)
+			}
+		}
+	}
+	return nil
 }
 
 // A mastership is who may change the rule of an entity.

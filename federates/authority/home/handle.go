@@ -233,7 +233,8 @@ func (c *call) checkSender() *problem {
 // checkForm refuses bodies and queries that the route does not take.
 func (c *call) checkForm() *problem {
 	for _, q := range c.Query {
-		if !c.route.list || q[0] != "limit" && q[0] != "after" && (q[0] != "wait" || !c.route.waits) {
+		takes := c.route.list && (q[0] == "limit" || q[0] == "after") || c.route.waits && q[0] == "wait" || c.route.registered && q[0] == "registered"
+		if !takes {
 			return refuse("unknown-parameter", "%q is no parameter of %s %s; see /openapi.json", clip(q[0]), c.Method, c.route.path)
 		}
 	}

@@ -43,8 +43,9 @@ const (
 	maxName  = 128      // of an account or an entity, in bytes
 	maxList  = 1000     // items of one answer
 	stdList  = 100
-	maxAsks  = 16 // requests of one entity that wait for its master
-	maxTrail = 64 // names of a trail
+	maxNames = 1 << 20 // mailboxes
+	maxAsks  = 16      // requests of one entity that wait for its master
+	maxTrail = 64      // names of a trail
 )
 
 // A Request is what somebody asks.
@@ -180,6 +181,7 @@ type route struct {
 	admin        bool // needs the token of an admin
 	list         bool // takes limit and after
 	waits        bool // takes wait
+	registered   bool // takes registered
 	body         string
 	status       int
 	answer       string
@@ -200,12 +202,23 @@ const (
 	mailPath     = "/mail"
 )
 
+// A simserver is where other simulation servers find one, and the key by which they know it and encrypt to it. It makes another key each time that it begins.
+type simserver struct {
+	Name    string          `json:"name"`
+	URL     string          `json:"url"`
+	KeyID   string          `json:"kid"`
+	JWK     json.RawMessage `json:"jwk"`
+	SinceNS int64           `json:"since_ns"`     // Unix time
+	Count   uint64          `json:"registration"` // how often a process has registered as this server
+}
+
 // A keptEntity is an entity as the tree has it: a transfer.Kept, and how many requests were put to its master.
 type keptEntity struct {
 	transfer.Record
-	Asked uint64           `json:"asked,omitempty"`
-	Said  []transfer.Said  `json:"said,omitempty"`
-	Waits []transfer.Asked `json:"waits,omitempty"` // for the master
+	Born  transfer.Sequence `json:"born,omitempty"` // the epoch with which it was entered
+	Asked uint64            `json:"asked,omitempty"`
+	Said  []transfer.Said   `json:"said,omitempty"`
+	Waits []transfer.Asked  `json:"waits,omitempty"` // for the master
 }
 
 // byHand is set in the number of a request that a person makes: it comes once, and is not said again as those of servers are.

@@ -118,7 +118,7 @@ func (s *stage) play(c *script.Command) (string, error) {
 	r.IfNoneMatch, _ = c.Arg("none")
 	r.ContentType, _ = c.Arg("type")
 	r.Instance, _ = c.Arg("for")
-	for _, name := range []string{"after", "limit", "page", "wait"} {
+	for _, name := range []string{"after", "limit", "page", "registered", "wait"} {
 		if v, ok := c.Arg(name); ok {
 			r.Query = append(r.Query, [2]string{name, v})
 		}

@@ -116,6 +116,7 @@ func readMail(c *call) (Response, *problem) {
 	for _, q := range c.Query {
 		n, err := strconv.ParseUint(q[1], 10, 64)
 		switch {
+		case q[0] == "registered":
 		case err != nil, q[0] == "limit" && (n < 1 || n > maxList), q[0] == "wait" && n > maxWait:
 			return Response{}, refuse("invalid-value", "%s is %q; use a whole number: limit 1 to %d, wait 0 to %d seconds", q[0], clip(q[1]), maxList, maxWait)
 		case q[0] == "limit":
@@ -125,6 +126,10 @@ func readMail(c *call) (Response, *problem) {
 		default:
 			after = n
 		}
+	}
+	p := c.stillRegistered()
+	if p != nil {
+		return Response{}, p
 	}
 	letters, p := c.letters(c.account.Name, after, limit)
 	if p != nil {
@@ -172,11 +177,36 @@ func (c *call) sign(to string, m *transfer.Message) *problem {
 	return nil
 }
 
+// stillRegistered refuses a process that has registered as a server before another one has: of two that have its mail each would do a part of what they are to do. Who knows of a later registration
+// than this homeserver does, as in a cluster, is not refused.
+func (c *call) stillRegistered() *problem {
+	for _, q := range c.Query {
+		if q[0] != "registered" {
+			continue
+		}
+		n, err := strconv.ParseUint(q[1], 10, 64)
+		var s simserver
+		_, p := c.load(serversPath+"/"+c.account.Name, &s)
+		switch {
+		case p != nil:
+			return p
+		case err != nil:
+			return refuse("invalid-value", "registered is %q; use the registration that PUT /v1/servers/%s has answered", clip(q[1]), c.account.Name)
+		case n < s.Count:
+			return refuse("superseded", "another process has registered as %s since this one has; end one of the two, or give them accounts of their own", c.account.Name)
+		}
+	}
+	return nil
+}
+
 // removeMail removes what was fetched: a letter and all before it.
 func removeMail(c *call) (Response, *problem) {
 	n, err := strconv.ParseUint(c.names[0], 10, 64)
 	if err != nil {
 		return Response{}, refuse("invalid-value", "%q is no number of a letter; use that of the last one that was taken", clip(c.names[0]))
+	}
+	if p := c.stillRegistered(); p != nil {
+		return Response{}, p
 	}
 	c.removeLetters(c.account.Name, n)
 	return Response{Status: 204}, nil

@@ -63,6 +63,9 @@ func operation(r *route) object {
 	if r.waits {
 		add("wait", "query", object{"type": "integer", "minimum": 0, "maximum": maxWait, "default": 0}, "for how many seconds to wait where there is nothing")
 	}
+	if r.registered {
+		add("registered", "query", object{"type": "integer", "minimum": 1}, "the registration of the server that asks: where another process has registered since, this one is refused")
+	}
 	if r.method == "GET" && !r.list {
 		add("If-None-Match", "header", object{"type": "string"}, "answer 304 if this is still the ETag")
 	} else if r.method != "GET" && r.status != 201 {

@@ -40,6 +40,8 @@ func kindsOfProblems() []kindOfProblem {
 		{"unknown-server", 404, "There is no such server"},
 		{"method-not-allowed", 405, "The resource does not have this method"},
 		{"exists", 409, "There is one of this name"},
+		{"not-let-go", 409, "An entity of this name was removed, and a server may still own it"},
+		{"superseded", 409, "Another process has registered as this simulation server"},
 		{"own-account", 409, "An admin does not remove its own account"},
 		{"own-key", 409, "A homeserver does not remove the key by which it signs"},
 		{"answered", 409, "The request was answered already"},

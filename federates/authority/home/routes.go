@@ -37,14 +37,14 @@ func routes() []route {
 			problems: []string{"forbidden", "bad-key", "private-key", "precondition-failed"}, handle: register},
 		{method: "POST", path: "/v1/messages", id: "takeMessage", summary: "Say what simulation servers and homeservers say to each other", body: "Message", status: 204,
 			problems: []string{"unexpected-message", "unknown-server", "mailbox-full", "too-many-pending"}, handle: takeMessage},
-		{method: "GET", path: "/v1/mail", id: "readMail", summary: "The messages that wait for the account that asks", list: true, waits: true, status: 200, answer: "Mail", handle: readMail},
-		{method: "DELETE", path: "/v1/mail/{number}", id: "removeMail", summary: "Remove messages that were taken: this one and all before it", status: 204, handle: removeMail},
+		{method: "GET", path: "/v1/mail", id: "readMail", summary: "The messages that wait for the account that asks", list: true, waits: true, registered: true, status: 200, answer: "Mail", problems: []string{"superseded"}, handle: readMail},
+		{method: "DELETE", path: "/v1/mail/{number}", id: "removeMail", summary: "Remove messages that were taken: this one and all before it", registered: true, status: 204, problems: []string{"superseded"}, handle: removeMail},
 
 		{method: "GET", path: "/v1/entities", id: "listEntities", summary: "All entities", list: true, status: 200, answer: "EntityList", handle: listEntities},
 		{method: "POST", path: "/v1/entities", id: "enterEntity", summary: "Add an entity", body: "EntityWish", status: 201, answer: "Entity",
-			problems: []string{"exists", "unknown-account", "no-rule"}, handle: enterEntity},
+			problems: []string{"exists", "unknown-account", "no-rule", "not-let-go"}, handle: enterEntity},
 		{method: "GET", path: idPath, id: "showEntity", summary: "An entity", status: 200, answer: "Entity", problems: readProblems, handle: showEntity},
-		{method: "DELETE", path: idPath, id: "removeEntity", summary: "Remove an entity; its master does, or an admin", status: 204, problems: entityProblems, handle: removeEntity},
+		{method: "DELETE", path: idPath, id: "removeEntity", summary: "Remove an entity; its master does, or an admin", status: 204, problems: append([]string{"mailbox-full"}, entityProblems...), handle: removeEntity},
 
 		{method: "GET", path: idPath + "/ownership", id: "showOwnership", summary: "Who owns an entity", status: 200, answer: "Ownership", problems: readProblems, handle: showOwnership},
 		{method: "PUT", path: idPath + "/ownership", id: "setOwnership", summary: "Ask for another owner: itself, or, if it is the owner, whomever", body: "OwnershipWish", status: 200, answer: "Ownership",

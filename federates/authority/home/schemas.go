@@ -14,6 +14,7 @@ func schemas() object {
 	text, whole, yes := object{"type": "string"}, object{"type": "integer", "minimum": 0}, object{"type": "boolean"}
 	name := object{"type": "string", "pattern": `^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`, "maxLength": maxName}
 	epoch := object{"type": "integer", "minimum": 0, "maximum": 65535, "description": "the number of the ownership; after 65535 comes 0"}
+	born := object{"type": "integer", "minimum": 0, "maximum": 65535, "description": "the epoch with which it was entered; while it has that, it has had no other owner"}
 	rule := object{"enum": []string{"deny", "ask", "allow"}}
 	seconds := object{"type": "integer", "minimum": 0, "maximum": maxSeconds, "description": "Unix time in seconds; 0: none"}
 	jwk := object{"type": "object", "description": "a public key as JWK (RFC 7517): kty EC, crv P-256, x, y, and use (sig or enc) or none for both"}
@@ -26,7 +27,7 @@ func schemas() object {
 		"AccountWish":   structure(is("name", name), may("admin", yes)),
 		"Key":           structure(is("kid", text), is("account", name), is("jwk", jwk), is("valid_from", seconds), is("valid_until", seconds)),
 		"KeyWish":       structure(is("jwk", jwk), may("issued", seconds), may("valid_until", seconds)),
-		"Entity":        structure(is("id", name), is("owner", name), is("master", text), is("rule", rule), is("epoch", epoch)),
+		"Entity":        structure(is("id", name), is("owner", name), is("master", text), is("rule", rule), is("epoch", epoch), is("born", born)),
 		"EntityWish":    structure(is("id", name), may("owner", name), may("master", name), may("rule", rule)),
 		"Ownership":     structure(is("owner", name), is("epoch", epoch)),
 		"OwnershipWish": structure(may("owner", name), may("epoch", epoch)),
@@ -36,7 +37,7 @@ func schemas() object {
 		"Request": structure(is("request", whole), is("entity", name), is("requester", name), is("owner", name), is("epoch", epoch), is("asked_ns", whole), is("until_ns", whole),
 			is("status", object{"enum": []string{pending, granted, refused}}), may("reason", text)),
 		"RequestList": structure(is("items", object{"type": "array", "items": ref("Request")})),
-		"Server":      structure(is("name", name), is("url", text), is("kid", text), is("jwk", jwk), is("since_ns", whole)),
+		"Server":      structure(is("name", name), is("url", text), is("kid", text), is("jwk", jwk), is("since_ns", whole), is("registration", whole)),
 		"Signer":      structure(is("kid", text), is("homeserver", text), is("jwk", jwk)),
 		"Signers":     structure(is("owner", name), is("epoch", epoch), is("keys", object{"type": "array", "items": jwk})),
 		"ServerWish":  structure(is("url", text), is("jwk", jwk)),
@@ -55,7 +56,7 @@ func messageSchema() object {
 	text, whole, yes := object{"type": "string"}, object{"type": "integer", "minimum": 0}, object{"type": "boolean"}
 	names := object{"type": "array", "items": text, "maxItems": maxTrail}
 	times := object{"type": "array", "items": object{"type": "integer"}, "maxItems": maxTrail, "description": "Unix time in ns at which each of the trail has sent it; or nobody says"}
-	kinds := []transfer.Kind{transfer.Request, transfer.Question, transfer.Answer, transfer.Grant, transfer.Refusal, transfer.Handover, transfer.Ack, transfer.SetRule}
+	kinds := []transfer.Kind{transfer.Request, transfer.Question, transfer.Answer, transfer.Grant, transfer.Refusal, transfer.Handover, transfer.Ack, transfer.SetRule, transfer.Removal}
 	return structure(member{"kind", object{"enum": kinds}, false}, member{"requester", text, false}, member{"id", whole, false}, member{"entity", text, false},
 		member{"owner", text, true}, member{"epoch", object{"type": "integer", "minimum": 0, "maximum": 65535}, false}, member{"rule", text, true}, member{"yes", yes, true},
 		member{"reason", text, true}, member{"state", object{"type": "object"}, true}, member{"confirm", yes, true}, member{"proof", text, true}, member{"route", names, true}, member{"trail", names, false}, member{"sent", times, true})

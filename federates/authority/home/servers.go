@@ -1,20 +1,10 @@
 package home
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// A simserver is where other simulation servers find one, and the key by which they know it and encrypt to it. It makes another key each time that it begins.
-type simserver struct {
-	Name    string          `json:"name"`
-	URL     string          `json:"url"`
-	KeyID   string          `json:"kid"`
-	JWK     json.RawMessage `json:"jwk"`
-	SinceNS int64           `json:"since_ns"` // Unix time
-}
 
 // maxURL is the longest address of a server, in bytes.
 const maxURL = 512
@@ -44,7 +34,7 @@ func register(c *call) (Response, *problem) {
 	if p == nil {
 		p = c.fresh(version)
 	}
-	s := simserver{c.names[0], in.URL, public.ID, text, int64(c.now)}
+	s := simserver{c.names[0], in.URL, public.ID, text, int64(c.now), old.Count + 1}
 	if p == nil {
 		version, p = c.store(serversPath+"/"+s.Name, version, s)
 	}

@@ -39,7 +39,7 @@ func newHomeLink(cfg *Config, url string, own []string) (*homeLink, error) {
 	}
 	return &homeLink{
 		cfg: cfg.Home, self: cfg.Name, url: url, own: own, key: key, client: client, fetched: make(chan batch), entered: make(chan entered), trouble: make(chan string, 16),
-		says: make(chan transfer.Message, mailWaits), known: map[string]entry{}, openings: map[string]*opening{}, trusted: map[string]trusted{},
+		says: make(chan transfer.Message, mailWaits), ends: make(chan error, 1), known: map[string]entry{}, openings: map[string]*opening{}, trusted: map[string]trusted{},
 	}, nil
 }
 
@@ -119,9 +119,9 @@ func (h *homeLink) run(ctx context.Context) {
 		var page struct {
 			Items []waiting `json:"items"`
 		}
-		query := fmt.Sprintf("wait=%d&after=%d", int(maxWait/time.Second), after)
+		query := fmt.Sprintf("wait=%d&after=%d&%s", int(maxWait/time.Second), after, h.registered)
 		if _, err := h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/mail", Query: query, Wait: maxWait}, nil, &page); err != nil {
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && !h.superseded(err) {
 				h.complain(err)
 			}
 			sleep(ctx, again)
@@ -143,10 +143,31 @@ func (h *homeLink) run(ctx context.Context) {
 			return
 		}
 		after = page.Items[len(page.Items)-1].Number
-		if _, err := h.client.Do(ctx, homeclient.Request{Method: "DELETE", Path: fmt.Sprintf("/v1/mail/%d", after)}, nil, nil); err != nil && ctx.Err() == nil {
+		if _, err := h.client.Do(ctx, homeclient.Request{Method: "DELETE", Path: fmt.Sprintf("/v1/mail/%d", after), Query: h.registered}, nil, nil); err != nil && ctx.Err() == nil && !h.superseded(err) {
 			h.complain(err) // it is removed with the next
 		}
 	}
+}
+
+// superseded has the server end where another process has registered as this server: of two that compute the same entities one is too many.
+func (h *homeLink) superseded(err error) bool {
+	var refused *homeclient.ProblemError
+	if !errors.As(err, &refused) || refused.Name != "superseded" {
+		return false
+	}
+	select {
+	case h.ends <- err:
+	default: // it ends already
+	}
+	return true
+}
+
+// endings says why the server cannot go on.
+func (h *homeLink) endings() <-chan error {
+	if h == nil {
+		return nil
+	}
+	return h.ends
 }
 
 // maxWait is how long the homeserver holds a request for mail.
@@ -159,9 +180,11 @@ func (h *homeLink) register(ctx context.Context) error {
 		return err
 	}
 	in := map[string]any{"url": h.url, "jwk": json.RawMessage(jwk)}
-	if _, err := h.client.Do(ctx, homeclient.Request{Method: "PUT", Path: "/v1/servers/" + h.self}, in, nil); err != nil {
+	var is struct{ Registration uint64 }
+	if _, err := h.client.Do(ctx, homeclient.Request{Method: "PUT", Path: "/v1/servers/" + h.self}, in, &is); err != nil {
 		return err
 	}
+	h.registered = fmt.Sprintf("registered=%d", is.Registration)
 	for _, entity := range h.own {
 		if err := h.enter(ctx, entity); err != nil {
 			return err
@@ -181,10 +204,13 @@ func (h *homeLink) enter(ctx context.Context, entity string) error {
 		in["master"] = h.cfg.Master
 	}
 	var refused *homeclient.ProblemError
-	var is transfer.Record
+	var is struct {
+		transfer.Record
+		Born transfer.Sequence `json:"born"`
+	}
 	_, err := h.client.Do(ctx, homeclient.Request{Method: "POST", Path: "/v1/entities"}, in, &is)
 	if errors.As(err, &refused) && refused.Name == "exists" {
-		if _, err = h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/entities/" + entity}, nil, &is); err == nil && (is.Owner != h.self || is.Epoch != 0) {
+		if _, err = h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/entities/" + entity}, nil, &is); err == nil && (is.Owner != h.self || is.Epoch != is.Born) {
 			return nil
 		}
 	}

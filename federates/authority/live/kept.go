@@ -120,9 +120,9 @@ func (s *server) lock() (*os.File, error) {
 	return f, err
 }
 
-// begin has the server own what it brings, from now on.
+// begin has the server own what it brings, from now on. What it knows already begins only where it was removed from its homeserver, and entered again: the epoch is a later one then.
 func (s *server) begin(entity string, epoch transfer.Sequence) {
-	if _, known := s.sim.Save().Known[entity]; known {
+	if last, known := s.sim.Save().Known[entity]; known && !epoch.NewerThan(last) {
 		return // it had it before
 	}
 	now := s.now()

@@ -100,7 +100,7 @@ type Command struct {
 
 // An Event is what happened at a server.
 type Event struct {
-	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, refused, left (nothing needs this server any more), unreached (another server), late (a handover), wrong
+	Event  string            `json:"event"` // ready, owns (in the beginning, or asked), heard (a message), asked (as the master), got, gave, removed (from its homeserver), refused, left (nothing needs this server any more), unreached (another server), late (a handover), wrong
 	URL    string            `json:"url,omitempty"`
 	NS     int64             `json:"ns,omitempty"` // Unix time
 	Entity string            `json:"entity,omitempty"`
@@ -142,7 +142,8 @@ type server struct {
 	effects   int
 	given     int
 	refused   int
-	leaving   bool // it was told to leave, and has not said yet that it has left
+	removed   map[string]bool // what it let go of since the last report, as it was removed; looked up, never iterated
+	leaving   bool            // it was told to leave, and has not said yet that it has left
 
 	home    *homeLink
 	world   *world
@@ -156,7 +157,7 @@ type server struct {
 // newServer returns one, which neither owns nor hears anything yet.
 func newServer(cfg Config, tell func(Event)) *server {
 	return &server{
-		cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, lookers: map[*quic.Caller]*looker{},
+		cfg: cfg, out: map[string]*mailer{}, seen: map[string]Sight{}, asked: map[string]transfer.Message{}, removed: map[string]bool{}, lookers: map[*quic.Caller]*looker{},
 		notes: make(chan Event, 16), noted: map[string]notice{},
 		tell: func(e Event) { e.NS = time.Now().UnixNano(); tell(e) },
 	}
@@ -248,16 +249,19 @@ type batch struct {
 
 // A homeLink is what a server has of its homeserver; nil: it has none.
 type homeLink struct {
-	cfg     *Home
-	self    string
-	url     string
-	own     []string
-	key     seal.PrivateKey
-	client  *homeclient.Client
-	fetched chan batch
-	entered chan entered
-	trouble chan string
-	says    chan transfer.Message
+	cfg    *Home
+	self   string
+	url    string
+	own    []string
+	key    seal.PrivateKey
+	client *homeclient.Client
+
+	registered string // what it says so that it gets no mail that is for another process of its name
+	fetched    chan batch
+	entered    chan entered
+	trouble    chan string
+	ends       chan error // why the server cannot go on
+	says       chan transfer.Message
 
 	mu       sync.Mutex // what follows
 	known    map[string]entry

@@ -169,6 +169,7 @@ func (h *homeStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		}
 		h.is[name] = is
+		_, _ = w.Write([]byte(`{"registration":1}`)) // likewise
 	default:
 		_, _ = w.Write(h.is[name]) // likewise
 	}

@@ -73,6 +73,8 @@ func (s *server) serve(ctx context.Context, received <-chan parcel, commands <-c
 			fetched, out = &b, s.read(b)
 		case e := <-s.home.entries():
 			s.begin(e.entity, e.epoch)
+		case err := <-s.home.endings():
+			return err
 		case why := <-s.home.troubles():
 			s.tell(Event{Event: "wrong", Error: why})
 		case e := <-s.notes:
@@ -194,7 +196,11 @@ func (s *server) hear(p parcel) (out []transfer.Envelope) {
 	case (s.home == nil || sealed) && m.Kind != transfer.Handover && m.Kind != transfer.Ack:
 		err = &transfer.UnexpectedError{Server: s.cfg.Name, From: from, Kind: m.Kind, Why: "only its homeserver says so"}
 	default:
+		owned := s.sim.Owns(m.Entity)
 		out, err = s.sim.Receive(s.now(), from, *m)
+		if m.Kind == transfer.Removal && owned && !s.sim.Owns(m.Entity) {
+			s.removed[m.Entity] = true
+		}
 	}
 	event := "wrong"
 	if err == nil && s.sim.Late > late && m.Epoch != known { // the same again is as it should be
@@ -262,8 +268,13 @@ func (s *server) report() {
 		s.tell(Event{Event: "got", Entity: e.Entity, Epoch: e.Epoch})
 	}
 	for _, entity := range s.sim.Given[s.given:] {
-		s.tell(Event{Event: "gave", Entity: entity, Epoch: s.sim.Epoch(entity)})
+		event := "gave"
+		if s.removed[entity] {
+			event = "removed"
+		}
+		s.tell(Event{Event: event, Entity: entity, Epoch: s.sim.Epoch(entity)})
 	}
+	clear(s.removed)
 	for _, r := range s.sim.Refusals[s.refused:] {
 		s.tell(Event{Event: "refused", Entity: r.Entity, Epoch: s.sim.Epoch(r.Entity), Reason: r.Reason})
 	}

@@ -110,6 +110,13 @@ func (h *Homeserver) request(now metasim.Time, m Message) []Envelope {
 	return []Envelope{k.say(&m, h.commit(k, &m))}
 }
 
+// Remove forgets an entity, and tells its owner.
+func (h *Homeserver) Remove(entity string) Envelope {
+	k := h.records[entity]
+	delete(h.records, entity)
+	return onward(h.cfg.Name, Message{Kind: Removal, Requester: h.cfg.Name, Entity: entity, Epoch: k.Epoch, Route: h.routeTo(k.Owner)})
+}
+
 // refuses returns why a wish is refused whatever a master says.
 func (h *Homeserver) refuses(k *kept, w Wish) Reason {
 	why := k.Refuses(w)

@@ -8,45 +8,6 @@ import (
 	"metasim/metasim"
 )
 
-// A SimConfig says what a simulation server is.
-type SimConfig struct {
-	Name  string
-	Home  string       // its homeserver; empty: it has none, and hands over directly
-	Step  metasim.Time // of its simulation; above 0
-	Retry metasim.Time // how long it waits before it says again what may be lost; 0: links lose nothing
-	// Master answers for the entities whose master this server is; 0 is a master that does not answer.
-	Master Mind
-
-	// Rule binds what it hands over without a homeserver; empty: Allow. Asks is the server that is the master then, and is asked under Ask;
-	// empty: this server itself, which no rule binds. Patience is how long it waits for the master's answer; 0: without end.
-	Rule     Rule
-	Asks     string
-	Patience metasim.Time
-}
-
-// A Mind is what a master answers.
-type Mind uint8
-
-// The minds.
-const (
-	Silent Mind = iota
-	Yes
-	No
-)
-
-// An Effective says from when on a server owns an entity.
-type Effective struct {
-	Entity string
-	Epoch  Sequence
-	At     metasim.Instant
-}
-
-// A Refused says what a homeserver refused.
-type Refused struct {
-	Entity string `json:"entity"`
-	Reason Reason `json:"reason"`
-}
-
 // A Simserver owns entities and computes their states.
 type Simserver struct {
 	// Effects are the entities that it got from others, Given those that it handed over, and Refusals what it asked for in vain, in their order. Late counts
@@ -89,10 +50,12 @@ func NewSimserver(cfg SimConfig) *Simserver {
 // Own gives the server an entity at the beginning, in the state that all begin with.
 func (s *Simserver) Own(entity string) { s.held[entity], s.known[entity] = &State{}, 0 }
 
-// OwnSince gives the server an entity whose ownership has a number, at the beginning.
+// OwnSince gives the server an entity whose ownership has a number, at the beginning. What was said of older ownerships is over.
 func (s *Simserver) OwnSince(entity string, epoch Sequence) {
 	s.Own(entity)
 	s.known[entity] = epoch
+	delete(s.granted, entity)
+	s.sure(func(o *Message) bool { return o.Entity == entity })
 }
 
 // CountFrom has its requests be numbered from n on. A server that has lost what it wrote down begins above all that it has ever counted: a homeserver takes a smaller
@@ -249,8 +212,26 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 		return s.takeOver(now, &m), nil
 	case Ack:
 		return nil, s.acknowledged(from, &m)
+	case Removal:
+		s.removed(&m)
+		return nil, nil
 	}
-	return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "a simulation server takes questions, answers, grants, refusals and handovers"}
+	return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "a simulation server takes questions, answers, grants, refusals, handovers and removals"}
+}
+
+// removed lets go of an entity, and of what was said of its ownerships: somebody may have entered another one of its name.
+func (s *Simserver) removed(m *Message) {
+	if known, ok := s.known[m.Entity]; ok && known.NewerThan(m.Epoch) {
+		return // this server has a later one
+	}
+	if s.held[m.Entity] != nil {
+		s.Given = append(s.Given, m.Entity)
+	}
+	delete(s.held, m.Entity)
+	delete(s.lent, m.Entity)
+	delete(s.granted, m.Entity)
+	s.known[m.Entity] = m.Epoch
+	s.sure(func(o *Message) bool { return o.Kind == Handover && o.Entity == m.Entity })
 }
 
 // acknowledged forgets a handover that its recipient has. Another server could have the entity lost.

@@ -42,6 +42,7 @@ const (
 	Handover Kind = "handover" // the old owner hands over, with the last state
 	Ack      Kind = "ack"      // the new owner has the entity
 	SetRule  Kind = "rule"     // the master sets another rule
+	Removal  Kind = "removal"  // the homeserver keeps the entity no more, so its owner lets go of it
 )
 
 // A Rule says what a master allows others to do with an entity.
@@ -66,8 +67,8 @@ const (
 	Owned    Reason = "owned"     // the requester takes what it owns
 	Stale    Reason = "stale"     // the requester knows an older epoch
 	Unknown  Reason = "unknown"   // no homeserver on the way keeps such an entity
-
 	NoServer Reason = "no-server" // nobody has the name of the new owner, so the old one could not hand over
+
 	Unproven  Reason = "unproven"   // no homeserver has granted what is handed over
 	NotMaster Reason = "not-master" // who sets a rule is not the master
 	NoRule    Reason = "no-rule"    // it is none of Deny, Ask and Allow
@@ -186,6 +187,45 @@ func back(m *Message) []string {
 	route := slices.Clone(m.Trail)
 	slices.Reverse(route)
 	return route
+}
+
+// A SimConfig says what a simulation server is.
+type SimConfig struct {
+	Name  string
+	Home  string       // its homeserver; empty: it has none, and hands over directly
+	Step  metasim.Time // of its simulation; above 0
+	Retry metasim.Time // how long it waits before it says again what may be lost; 0: links lose nothing
+	// Master answers for the entities whose master this server is; 0 is a master that does not answer.
+	Master Mind
+
+	// Rule binds what it hands over without a homeserver; empty: Allow. Asks is the server that is the master then, and is asked under Ask;
+	// empty: this server itself, which no rule binds. Patience is how long it waits for the master's answer; 0: without end.
+	Rule     Rule
+	Asks     string
+	Patience metasim.Time
+}
+
+// A Mind is what a master answers.
+type Mind uint8
+
+// The minds.
+const (
+	Silent Mind = iota
+	Yes
+	No
+)
+
+// An Effective says from when on a server owns an entity.
+type Effective struct {
+	Entity string
+	Epoch  Sequence
+	At     metasim.Instant
+}
+
+// A Refused says what a homeserver refused.
+type Refused struct {
+	Entity string `json:"entity"`
+	Reason Reason `json:"reason"`
 }
 
 // A State is that of an entity: a number that each step changes, so that a step that is left out or done twice shows, and where it moves its body.
