@@ -115,7 +115,7 @@ func newAuthorityRule(std streams) *cobra.Command {
 	var a authorityAsk
 	return a.command("rule ENTITY deny|ask|allow", "Set the rule of an entity, as its master",
 		"Set the rule by which an entity gets another owner. Only its master does.\n\n"+
-			"deny: only the master becomes the owner. ask: whom the master allows when it is asked. allow: who asks; the last one who asks has the entity.",
+			"deny: the master becomes the owner, or whom the master gives it to. ask: whom the master allows when it is asked. allow: who asks; the last one who asks has the entity.",
 		"  metasim authority rule ball ask --home url --home-token-file boss.token", exactly(2, "an entity and a rule"),
 		func(cmd *cobra.Command, args []string) error { return a.rule(cmd.Context(), std, args[0], args[1]) })
 }

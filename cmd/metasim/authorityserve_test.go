@@ -138,6 +138,7 @@ func TestAuthorityServeIsChecked(t *testing.T) {
 		"--data d --patience 0s":            "--patience is 0s",
 		"--data d --reads often":            `--reads is "often"; use consistency or low-latency`,
 		"--data d --instance a/b":           `Instance is "a/b"`,
+		"--data d --name ../x":              `a name is "../x"; use 1 to 128 letters`,
 		"--data d --etcd foo":               `--etcd: the endpoint of etcd is "foo"`,
 		"--data d --admin-token-file short": "use at least 16",
 		"--data d --admin-token-file none":  "--admin-token-file cannot be read",

@@ -48,11 +48,11 @@ func newAuthoritySimserver(std streams) *cobra.Command {
 			"encrypted then. Without it the owner hands over without asking anybody (case 3).\n\n" +
 			"It reads a command from each line of the standard input: 'give ENTITY SERVER' and 'take ENTITY' ask for another owner; 'rule ENTITY deny|ask|allow' sets the rule\n" +
 			"of an entity whose master it is, and 'yes ENTITY' and 'no ENTITY' answer what it was asked as such; 'owns' prints what it owns, and what the others have said\n" +
-			"of what they own; 'leave' has it say left when nothing needs it any more. Each event is a line of JSON on the standard output: ready, owns, heard, asked, got, gave,\n" +
+			"of what they own; 'leave' has it say left when nothing needs it any more. Each event is a line of JSON on the standard output: ready, owns, heard, asked, got, gave, removed,\n" +
 			"refused, left, unreached, late, wrong. It ends with ctrl-C.\n\n" +
 			"With --world it moves balls in a square, together with the others. A server that is named there may begin later: with --balance it gets its part then. 'leave' gives\n" +
 			"all of its balls to the others.\n\n" +
-			"Exit status: 0 it was ended; 1 it could not listen, or not write what it owns; 2 bad usage.",
+			"Exit status: 0 it was ended; 1 it could not listen, or not write what it owns, or another process has its name; 2 bad usage.",
 		Example: "  METASIM_TOKEN=sesame metasim authority simserver --name sim-a --data a --ready-file a.url --peer sim-b=b.url --own ball\n" +
 			"  METASIM_TOKEN=sesame metasim authority simserver --name sim-a --data a --home home-a=home.url --home-token-file sim-a.token --own ball --rule ask",
 		Args: nothing,

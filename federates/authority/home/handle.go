@@ -29,6 +29,8 @@ func (c *Config) Validate() error {
 	switch p := checkName("instance", c.Instance); {
 	case p != nil:
 		return &ConfigError{"Instance", strings.TrimPrefix(p.detail, "instance ")}
+	case named(c) != nil:
+		return &ConfigError{"Name, Homeservers and Path", named(c).detail}
 	case len(c.Path) > 0 && !slices.Contains(c.Homeservers, c.Path[0]):
 		return &ConfigError{"Path", fmt.Sprintf("begins with %s, which is none of Homeservers; name it there too", c.Path[0])}
 	case len(c.Path) > maxTrail/2:
@@ -43,10 +45,23 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// named says which homeserver has a name that no account can have: each has one at its neighbours, and trails have commas between names.
+func named(c *Config) *problem {
+	for _, name := range slices.Concat([]string{cmp.Or(c.Name, stdName)}, c.Homeservers, c.Path) {
+		if p := checkName("a name", name); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// stdName is that of a homeserver that is given none.
+const stdName = "home"
+
 // New returns a server.
 func New(cfg Config) (*Server, error) {
 	if cfg.Name == "" {
-		cfg.Name = "home"
+		cfg.Name = stdName
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, err
