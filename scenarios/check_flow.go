@@ -10,6 +10,7 @@ import (
 	"metasim/delay"
 	"metasim/federates/catalog"
 	"metasim/internal/problem"
+	"metasim/internal/scope"
 	"metasim/internal/suggest"
 	"metasim/lcm/names"
 	"metasim/scenarios/flow"
@@ -39,7 +40,7 @@ func (c *checker) flow(s *Scenario) {
 // group asks the catalog for the ports of each client. Where the first two clients of an entry have the same ports, all of them
 // do: they differ in their index alone.
 func (f *flowChecker) group() {
-	next := 0
+	next, owners := 0, map[ownedIn]string{}
 	for entry := range f.s.doc.Clients {
 		clients := f.s.Clients[next : next+f.s.Clients[next].Count]
 		next += len(clients)
@@ -62,6 +63,9 @@ func (f *flowChecker) group() {
 				f.Complete = false
 				return
 			}
+			if !f.owned(entry, clients[i].Scope, in.Owns, owners) {
+				return
+			}
 			own := in.Ports.Subscriptions
 			if in.Ports, err = full(in.Ports, clients[i].Scope); err != nil {
 				f.fail(path{"clients"}.in(entry), "%v", err)
@@ -74,6 +78,25 @@ func (f *flowChecker) group() {
 			f.Groups = append(f.Groups, flow.Group{Entry: entry, Names: clientNames[i : i+1], Ports: in.Ports, Own: own})
 		}
 	}
+}
+
+// An ownedIn is an entity of a scenario, which may be inside of another one.
+type ownedIn struct {
+	of     *scope.Scope
+	entity string
+}
+
+// owned refuses an entity that has two owners at the beginning.
+func (f *flowChecker) owned(entry int, of *scope.Scope, all []catalog.Owned, owners map[ownedIn]string) bool {
+	for _, o := range all {
+		at := ownedIn{of, o.Entity}
+		if other, known := owners[at]; known && other != o.Owner {
+			f.fail(path{"clients"}.in(entry).to("with", "entities"), "has %s with the owner %s, and elsewhere its owner is %s; an entity has one owner", o.Entity, o.Owner, other)
+			return false
+		}
+		owners[at] = o.Owner
+	}
+	return true
 }
 
 // connect finds the edges, and warns of channels without a publisher or without a subscriber.

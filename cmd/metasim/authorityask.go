@@ -47,6 +47,7 @@ type authorityAsk struct {
 type askedEntity struct {
 	ID string `json:"id"`
 	transfer.Record
+	Born transfer.Sequence `json:"born"`
 }
 
 // An askedRequest is a request that a master answers.
@@ -56,6 +57,7 @@ type askedRequest struct {
 	Requester string            `json:"requester"`
 	Owner     string            `json:"owner"`
 	Epoch     transfer.Sequence `json:"epoch"`
+	AskedNS   int64             `json:"asked_ns"`
 	UntilNS   int64             `json:"until_ns"`
 	Status    string            `json:"status"`
 	Reason    transfer.Reason   `json:"reason,omitempty"`

@@ -180,6 +180,10 @@ func refineHomeserver(in *Instance) error {
 	if _, owned := Find[string](in, "owner"); len(entities) > 0 && !owned {
 		return ParamErrors{{Model: "homeserver", Param: "owner", Wrong: "is missing, and there are entities", Remedy: "name the simulation server that owns them at the beginning"}}
 	}
+	owner, _ := Find[string](in, "owner")
+	for _, entity := range entities {
+		in.Owns = append(in.Owns, Owned{entity, owner})
+	}
 	connectServer(in)
 	dies, mortal := Find[metasim.Time](in, "dies")
 	back, returns := Find[metasim.Time](in, "back")
@@ -232,6 +236,10 @@ func refineSimserver(in *Instance) error {
 	}
 	if neighbours, ok := Find[[]string](in, "neighbours"); ok && in.Count > 1 {
 		in.params["neighbours"] = slices.DeleteFunc(slices.Clone(neighbours), func(name string) bool { return name == in.Name })
+	}
+	entities, _ := Find[[]string](in, "entities")
+	for _, entity := range entities {
+		in.Owns = append(in.Owns, Owned{entity, in.Name})
 	}
 	connectServer(in)
 	if _, balls := Find[int64](in, "balls"); balls {

@@ -134,9 +134,13 @@ func (e *Env) Key() string { return cmp.Or(e.Full, e.Name) }
 type Instance struct {
 	Env
 	Ports  Ports
+	Owns   []Owned        // who owns what at the beginning, as this client has it
 	Doubts ParamErrors    // what may not be as it was meant, and hinders nothing
 	params map[string]any // int64, float64, bool, metasim.Time, Fraction, string, []string, []uint64 or []Stream as the Type says; absent without a default
 }
+
+// An Owned is an entity and the client that owns it. All clients of a scenario have to agree on that: two would compute it.
+type Owned struct{ Entity, Owner string }
 
 // Get returns a parameter that is required or has a default, as int64, float64, bool, metasim.Time, Fraction, string, []string, []uint64 or []Stream. It
 // panics where the table of models has no such parameter, or another type of it: a mistake of metasim.
