@@ -84,6 +84,16 @@ func TestRemovedEntityIsEnteredAgain(t *testing.T) {
 	w.until("b has it anew", b.heard("got", `"of-sim-a-00"`))
 	a.tell("take of-sim-a-00")
 	w.until("a has it", func() bool { w.total(); return slices.Contains(a.owns(), "of-sim-a-00") })
+
+	a.kill()
+	status, text = w.ask("home-a", "DELETE", "/v1/entities/of-sim-a-00", "")
+	require.Equal(t, 204, status, text)
+	status, text = w.ask("home-a", "POST", "/v1/entities", `{"id":"of-sim-a-00","owner":"sim-a"}`)
+	require.Equal(t, 201, status, text)
+	a.run() // it is entered already, as where the server has died before it wrote that down
+	w.until("a has it anew", a.heard("got", `"of-sim-a-00"`))
+	b.tell("take of-sim-a-00")
+	w.until("b has it in the end", func() bool { w.total(); return slices.Contains(b.owns(), "of-sim-a-00") })
 }
 
 // A process ends when another one has registered as the same server: of two that own the same one is too many.
