@@ -213,6 +213,9 @@ func (s *Simserver) Receive(now metasim.Instant, from string, m Message) ([]Enve
 	case Ack:
 		return nil, s.acknowledged(from, &m)
 	case Removal:
+		if s.cfg.Home == "" || from != s.cfg.Home {
+			return nil, &UnexpectedError{s.cfg.Name, from, m.Kind, "only its homeserver says so"}
+		}
 		s.removed(&m)
 		return nil, nil
 	}
