@@ -172,9 +172,13 @@ func (r *rest) Continue(missing []metasim.Effect) error {
 	return r.writer.Continue(size, missing)
 }
 
-// Observe implements server.Observer: it is shown what the journal does not have. A Settle is no news: it follows from what was before.
+// Observe implements server.Observer: it is shown what the journal does not have. Only what a client says is news: a Settle follows from what was before, and a Permit from the clock.
 func (r *rest) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) error {
-	r.goneOn = r.goneOn || ev != nil
+	switch ev.(type) {
+	case nil, *metasim.Permit:
+	default:
+		r.goneOn = true
+	}
 	return nil
 }
 

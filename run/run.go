@@ -256,7 +256,7 @@ type rest struct {
 	dir    journal.Dir
 	stop   func() error           // why it is to be read no further; nil: it goes on
 	forget func(size int64) error // removes checkpoints that a journal of this size lacks
-	goneOn bool                   // something has happened that the journal did not have
+	goneOn bool                   // a client has said something that the journal did not have
 }
 
 // A PlacementError says what is wrong with where clients are to go: a scenario or a flag, and no host. Then there is no run.

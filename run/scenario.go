@@ -320,7 +320,7 @@ func (r *runner) serve(ctx context.Context) *Outcome {
 	}
 	out.nameHosts(r.clients.hostName)
 	r.clients.nameJob(out, stopped.Err() != nil)
-	asItWas := r.rest != nil && !r.rest.goneOn // it was resumed and has failed before anything new happened: no program of it was there, for example
+	asItWas := r.rest != nil && !r.rest.goneOn // no client said anything new after it was resumed: a program was not there, for example, or is another one
 	out.Resumable = !out.OK && r.part == nil && r.record.writer != nil && len(r.scenario.RealTime()) == 0 &&
 		(stopped.Err() != nil || out.hasLostHosts() || r.clients.taken || asItWas)
 	out.Live, out.Warnings = r.scenario.RealTime(), slices.Concat(r.warnings, out.disk(), r.loads.saturated(end))

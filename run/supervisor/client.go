@@ -306,9 +306,15 @@ func (k *Supervisor) Gone() error {
 func (k *Supervisor) Close() ([]Stray, error) {
 	k.closing.Store(true)
 	err := k.requests.Close()
+	if errors.Is(err, os.ErrClosed) {
+		err = nil // the supervisor has ended before
+	}
 	hung := time.AfterFunc(strayGrace+termWait+2*killWait, func() { _ = k.cmd.Process.Kill() }) // it has ended already, if this fails
 	defer hung.Stop()
 	<-k.over
+	if k.exit != nil && k.host != "" {
+		return k.ended, errors.Join(err, k.gone())
+	}
 	return k.ended, errors.Join(err, k.exit)
 }
 
