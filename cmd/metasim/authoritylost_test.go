@@ -96,6 +96,45 @@ func TestRemovedEntityIsEnteredAgain(t *testing.T) {
 	w.until("b has it in the end", func() bool { w.total(); return slices.Contains(b.owns(), "of-sim-a-00") })
 }
 
+// What was handed over, and removed before it arrived, is acknowledged: else it would be said for ever, and its old owner could not leave.
+func TestRemovedOnItsWay(t *testing.T) {
+	w := newLiveWorld(t, 1, "home-a")
+	a, b := w.sims[0], w.sims[1]
+	b.kill()
+	a.tell("give of-sim-a-00 sim-b")
+	w.until("a hands it over", a.heard("gave", "of-sim-a-00"))
+	status, text := w.ask("home-a", "DELETE", "/v1/entities/of-sim-a-00", "")
+	require.Equal(t, 204, status, text)
+	b.run()
+	w.until("b has heard that it is removed", b.heard("heard", `"removal"`))
+	w.until("it comes late", b.heard("heard", `"handover"`))
+	w.until("nobody owns it", func() bool { return !slices.Contains(b.owns(), "of-sim-a-00") })
+	a.tell("leave")
+	w.until("nothing needs a any more", a.heard("left", ""))
+}
+
+// Two servers that bring what the other one had before it was removed wait for each other, and read their mail meanwhile: so each lets go, and enters what it brings.
+func TestTwoServersWaitForEachOther(t *testing.T) {
+	w := newLiveWorld(t, 1, "home-a")
+	a, b := w.sims[0], w.sims[1]
+	a.tell("take of-sim-b-00")
+	b.tell("take of-sim-a-00")
+	w.until("each has what the other brings", func() bool {
+		return slices.Equal(a.owns(), []string{"of-sim-b-00"}) && slices.Equal(b.owns(), []string{"of-sim-a-00"})
+	})
+	a.kill()
+	b.kill()
+	for _, entity := range []string{"of-sim-a-00", "of-sim-b-00"} {
+		status, text := w.ask("home-a", "DELETE", "/v1/entities/"+entity, "")
+		require.Equal(t, 204, status, text)
+	}
+	a.run()
+	b.run()
+	w.until("each has what it brings", func() bool {
+		return slices.Equal(a.owns(), []string{"of-sim-a-00"}) && slices.Equal(b.owns(), []string{"of-sim-b-00"})
+	})
+}
+
 // A process ends when another one has registered as the same server: of two that own the same one is too many.
 func TestSecondProcessOfAServer(t *testing.T) {
 	w := newLiveWorld(t, 1, "home-a")

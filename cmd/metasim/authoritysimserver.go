@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -183,6 +184,7 @@ func readCommands(in io.Reader, complain io.Writer) <-chan live.Command {
 		defer close(commands)
 		for lines := bufio.NewReaderSize(in, longestCommand); ; {
 			line, long, err := lines.ReadLine()
+			line = bytes.Clone(line)                // the next one takes its place
 			for rest := long; rest && err == nil; { // a line that is no command is no end of the input, however long it is
 				_, rest, err = lines.ReadLine()
 			}

@@ -30,7 +30,7 @@ func (c *Config) Validate() error {
 	case p != nil:
 		return &ConfigError{"Instance", strings.TrimPrefix(p.detail, "instance ")}
 	case named(c) != nil:
-		return &ConfigError{"Name, Homeservers and Path", named(c).detail}
+		return &ConfigError{"Name, Homeservers or Path:", named(c).detail}
 	case len(c.Path) > 0 && !slices.Contains(c.Homeservers, c.Path[0]):
 		return &ConfigError{"Path", fmt.Sprintf("begins with %s, which is none of Homeservers; name it there too", c.Path[0])}
 	case len(c.Path) > maxTrail/2:

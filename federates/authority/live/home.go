@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"metasim/federates/authority/homeclient"
@@ -110,16 +111,21 @@ func (h *homeLink) run(ctx context.Context) {
 			sleep(ctx, again)
 			continue
 		}
-		h.fine()
 		break
 	}
+	later := h.enterAll(ctx, h.own, false)
+	h.fine()
 	go h.sendAll(ctx)
 	after := uint64(0)
 	for ctx.Err() == nil {
+		wait := maxWait
+		if later = h.enterAll(ctx, later, true); len(later) > 0 {
+			wait = enterEvery
+		}
 		var page struct {
 			Items []waiting `json:"items"`
 		}
-		query := fmt.Sprintf("wait=%d&after=%d&%s", int(maxWait/time.Second), after, h.registered)
+		query := strings.TrimSuffix(fmt.Sprintf("wait=%d&after=%d&%s", int(wait/time.Second), after, h.registered), "&")
 		if _, err := h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/mail", Query: query, Wait: maxWait}, nil, &page); err != nil {
 			if ctx.Err() == nil && !h.superseded(err) {
 				h.complain(err)
@@ -151,8 +157,7 @@ func (h *homeLink) run(ctx context.Context) {
 
 // superseded has the server end where another process has registered as this server: of two that compute the same entities one is too many.
 func (h *homeLink) superseded(err error) bool {
-	var refused *homeclient.ProblemError
-	if !errors.As(err, &refused) || refused.Name != "superseded" {
+	if !refused(err, "superseded") {
 		return false
 	}
 	select {
@@ -173,7 +178,10 @@ func (h *homeLink) endings() <-chan error {
 // maxWait is how long the homeserver holds a request for mail.
 const maxWait = 20 * time.Second
 
-// register says to the homeserver where this server is found, and enters what it brings.
+// enterEvery is how long a server reads its mail until it tries again to enter what others have not let go of.
+const enterEvery = time.Second
+
+// register says to the homeserver where this server is found.
 func (h *homeLink) register(ctx context.Context) error {
 	jwk, err := h.key.PublicKey.MarshalJSON()
 	if err != nil {
@@ -184,13 +192,39 @@ func (h *homeLink) register(ctx context.Context) error {
 	if _, err := h.client.Do(ctx, homeclient.Request{Method: "PUT", Path: "/v1/servers/" + h.self}, in, &is); err != nil {
 		return err
 	}
-	h.registered = fmt.Sprintf("registered=%d", is.Registration)
-	for _, entity := range h.own {
-		if err := h.enter(ctx, entity); err != nil {
-			return err
-		}
+	if is.Registration > 0 { // else the homeserver is an older one, which does not know of it
+		h.registered = fmt.Sprintf("registered=%d", is.Registration)
 	}
 	return nil
+}
+
+// enterAll enters what the server brings, and returns what has to wait: another server has not let go of it yet, which is told of once. This server reads its mail meanwhile, as others may
+// wait for it in the same way. For anything else it waits here: what comes by mail is of what was entered.
+func (h *homeLink) enterAll(ctx context.Context, own []string, told bool) (later []string) {
+	for _, entity := range own {
+		for ctx.Err() == nil {
+			err := h.enter(ctx, entity)
+			if err == nil {
+				break
+			}
+			waits := refused(err, "not-let-go")
+			if !waits || !told {
+				h.complain(err)
+			}
+			if waits {
+				later = append(later, entity)
+				break
+			}
+			sleep(ctx, again)
+		}
+	}
+	return later
+}
+
+// refused reports whether the homeserver has refused something for a reason.
+func refused(err error, reason string) bool {
+	var p *homeclient.ProblemError
+	return errors.As(err, &p) && p.Name == reason
 }
 
 // enter adds an entity that the server brings. If it is there already, the server has it only if it has always been its own: else it was given away, and another
@@ -203,13 +237,12 @@ func (h *homeLink) enter(ctx context.Context, entity string) error {
 	if h.cfg.Master != "" {
 		in["master"] = h.cfg.Master
 	}
-	var refused *homeclient.ProblemError
 	var is struct {
 		transfer.Record
 		Born transfer.Sequence `json:"born"`
 	}
 	_, err := h.client.Do(ctx, homeclient.Request{Method: "POST", Path: "/v1/entities"}, in, &is)
-	if errors.As(err, &refused) && refused.Name == "exists" {
+	if refused(err, "exists") {
 		if _, err = h.client.Do(ctx, homeclient.Request{Method: "GET", Path: "/v1/entities/" + entity}, nil, &is); err == nil && (is.Owner != h.self || is.Epoch != is.Born) {
 			return nil
 		}

@@ -186,6 +186,9 @@ func (s *server) hear(p parcel) (out []transfer.Envelope) {
 	if sealed && m.Kind == transfer.Handover && p.doubt == nil && s.sim.Outdated(m.Entity, m.Epoch, p.epoch) {
 		p.doubt = &UnprovenError{from, m.Entity, m.Epoch, errOutdated}
 	}
+	if sealed && m.Kind == transfer.Handover && s.sim.Past(m.Entity, m.Epoch) {
+		p.doubt = nil // no homeserver proves what was removed from it; without an acknowledgement it would be said for ever
+	}
 	switch {
 	case err != nil:
 	case p.doubt != nil:

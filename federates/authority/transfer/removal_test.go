@@ -47,6 +47,10 @@ func TestRemoval(t *testing.T) {
 	hear(removal(6), "home")
 	require.Equal(t, metasim.Forever, a.Wake(), "nobody is to have it any more")
 
+	a.Lend(ms, "ball", true)
+	a.OwnSince("ball", 7)
+	require.NotEmpty(t, hear(Message{Kind: Grant, Entity: "ball", Owner: "b", Epoch: 8}, "home"), "what was lent in an earlier life is not lent")
+	hear(removal(8), "home")
 	a.OwnSince("ball", 7)
 	hear(Message{Kind: Grant, Entity: "ball", Owner: "b", Epoch: 8}, "home")
 	a.OwnSince("ball", 9) // it was removed meanwhile, and entered again

@@ -53,5 +53,11 @@ func (s *Simserver) Outdated(entity string, epoch, current Sequence) bool {
 	return !known && current.NewerThan(epoch) && !slices.ContainsFunc(s.granted[entity], func(g Message) bool { return g.Epoch == epoch.Next() })
 }
 
+// Past reports whether an ownership is over or this server's own: a handover of it changes nothing.
+func (s *Simserver) Past(entity string, epoch Sequence) bool {
+	known, ok := s.known[entity]
+	return ok && !epoch.NewerThan(known)
+}
+
 // Epoch returns the newest epoch that it knows of an entity.
 func (s *Simserver) Epoch(entity string) Sequence { return s.known[entity] }

@@ -54,6 +54,7 @@ func (s *Simserver) Own(entity string) { s.held[entity], s.known[entity] = &Stat
 func (s *Simserver) OwnSince(entity string, epoch Sequence) {
 	s.Own(entity)
 	s.known[entity] = epoch
+	delete(s.lent, entity)
 	delete(s.granted, entity)
 	s.sure(func(o *Message) bool { return o.Entity == entity })
 }
