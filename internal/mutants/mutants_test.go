@@ -25,6 +25,7 @@ type mutant struct {
 	name     string
 	edits    []edit
 	harmless bool // it costs something, but not correctness: no test may fail
+	endless  bool // a test of followers that notices it does not come to an end
 }
 
 // A program is the tests of one folder of the machine, with all mistakes planted.
