@@ -21,8 +21,11 @@ import (
 // hostPatience is how long a host may take until its supervisor answers, and its relay.
 const hostPatience = 30 * time.Second
 
-// leftPatience is how long a host that was lost may take until it ends what is left there.
-const leftPatience = 5 * time.Second
+// How long a host that was lost may take until it ends what is left there. Slurm may let a step wait.
+const (
+	leftPatience      = 5 * time.Second
+	leftPatienceSlurm = time.Minute
+)
 
 // relayLives is how many relays a host may have, one after the other.
 const relayLives = 4
@@ -304,13 +307,17 @@ func (c *clients) closeHosts(ok bool) (strays []supervisor.Stray, err error) {
 }
 
 // endLeft ends what is left on a host whose supervisor was killed, as by a system that is short of memory. A host that cannot be reached ends it by itself, as
-// its supervisor hears nothing any more. Slurm ends a step as a whole only where it tracks processes by cgroups; the end of a job ends all of them. It starts nothing on a
+// its supervisor hears nothing any more. Slurm ends a step as a whole only where it tracks processes by cgroups; the end of a job ends all of them. Slurm starts no step on a
 // host that it has lost, and tries for long.
 func (c *clients) endLeft(h *host) {
 	if c.launcher == nil || h.supervisor.Lost() == nil || c.options.Launch == "slurm" && h.supervisor.Silent() {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), leftPatience, fmt.Errorf("nothing came for %v", leftPatience))
+	patience := leftPatience
+	if c.options.Launch == "slurm" {
+		patience = leftPatienceSlurm
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("nothing came for %v", patience))
 	defer cancel()
 	if _, taken := c.launcher.Why(ctx); taken {
 		return

@@ -260,22 +260,19 @@ func TestSlurmArray(t *testing.T) {
 		require.NoError(t, err)
 		return len(found)
 	}
-	killed, task := 0, ""
+	var pids [4]int
 	require.Eventually(t, func() bool {
-		for host := 1; host <= 4; host++ {
-			if worker(host) == 0 {
-				return false
-			}
+		for i := range pids {
+			pids[i] = worker(i + 1)
 		}
-		killed = worker(1)
-		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", worker(2)))
-		require.NoError(t, err)
-		_, rest, _ := strings.Cut(string(environ), "SLURM_ARRAY_TASK_ID=")
-		task, _, _ = strings.Cut(rest, "\x00")
-		return done() > 10
+		return !slices.Contains(pids[:], 0) && done() > 10
 	}, slurmPatience, time.Millisecond)
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pids[1]))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(environ), "SLURM_ARRAY_TASK_ID=")
+	task, _, _ := strings.Cut(rest, "\x00")
 	require.Less(t, done(), 180, "the faults come in time")
-	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
 	require.NoError(t, c.On("scancel", job+"_"+task).Run())
 	require.Eventually(t, func() bool {
 		left, err := c.On("squeue", "--noheader", "--jobs="+job).Output()
@@ -301,6 +298,7 @@ func TestSlurmDoctor(t *testing.T) {
 			status = ended.ExitCode()
 		}
 		require.NoError(t, json.Unmarshal(text, &r), said.String())
+		require.Len(t, r.Hosts, 2)
 		require.Equal(t, []string{"n1", "n2"}, []string{r.Hosts[0].Host, r.Hosts[1].Host})
 		return status, r
 	}

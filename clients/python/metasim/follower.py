@@ -190,7 +190,7 @@ class Node:
             view = memoryview(data)
         except TypeError:
             raise FollowerError(f"node {self._core.name}: {repr(data):.40} is neither bytes nor like bytes; encode it, as with struct.pack or json.dumps") from None
-        return view.cast("B") if view.c_contiguous and view.ndim > 0 else view.tobytes()
+        return view.cast("B") if view.c_contiguous and view.ndim > 0 and view.nbytes > 0 else view.tobytes()
 
     def _awaited(self) -> None:
         """Only the thread that has awaited a frame sends or receives its data: another one may come too late, in the next frame."""
