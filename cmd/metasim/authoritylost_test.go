@@ -113,7 +113,8 @@ func TestRemovedOnItsWay(t *testing.T) {
 	w.until("nothing needs a any more", a.heard("left", ""))
 }
 
-// Two servers that bring what the other one had before it was removed wait for each other, and read their mail meanwhile: so each lets go, and enters what it brings.
+// Server a enters an entity that b had, and b enters one that a had. Each waits until the other one has let go. Both read their mail while they wait; there they hear of the removals, and let go.
+// Then each enters its entity.
 func TestTwoServersWaitForEachOther(t *testing.T) {
 	w := newLiveWorld(t, 1, "home-a")
 	a, b := w.sims[0], w.sims[1]

@@ -13,7 +13,7 @@ import (
 // atOnce is how many hosts are asked at the same time.
 const atOnce = 16
 
-// An asked is a host, and what starts a command of metasim there.
+// An asked is a host that the doctor asks. command returns the command line that runs metasim there, with these arguments.
 type asked struct {
 	host    string
 	command func(args ...string) []string

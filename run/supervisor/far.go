@@ -87,7 +87,7 @@ func (k *Supervisor) Beat(limit time.Duration) {
 }
 
 // EndLeft ends what this supervisor has left on its host, after it was lost and closed, and returns that. For this it starts another one there, by a command
-// as in StartOn. If the supervisor was killed, its programs go on, or what they have started does; if it is there still, it ends them, too.
+// as in StartOn. A supervisor that was killed has ended nothing: its programs may still run, and so may what they have started. One that still runs ends them itself.
 func (k *Supervisor) EndLeft(ctx context.Context, command, env []string) ([]Stray, error) {
 	other, _, err := StartOn(ctx, k.host, command, env, k.warn)
 	if err != nil {

@@ -131,7 +131,7 @@ func (p *Plan) write(dir string) error {
 	return atomicfile.Write(filepath.Join(dir, planFile), text, 0o600)
 }
 
-// place gives a file that this worker has written its place in the directory of the sweep. Others may have written one, too.
+// place moves a file from the worker's own directory into the directory of the sweep. It replaces the file that another worker may have put there.
 func (m *meeting) place(name string) error {
 	return os.Rename(filepath.Join(m.own, name), filepath.Join(m.sweep, name))
 }
@@ -217,7 +217,8 @@ func (m *meeting) beat() error {
 	return errors.Join(err, f.Close())
 }
 
-// list lists the directory: what is on its way from todo to done is in one of the lists, as they are made in this order. With the beats of those that have something.
+// list reads which portions are in todo, in taken and in done, in this order. So a portion that moves on meanwhile is in one of the lists at least. withBeats: it also reads the beats of the
+// workers that have portions.
 func (m *meeting) list(withBeats bool) (l lease.Listing, err error) {
 	for _, d := range []struct {
 		name string

@@ -3,7 +3,7 @@ package frames
 // SetSync turns engine synchronisation on or off, from the next frame on.
 func (d *Director) SetSync(on bool) { d.cfg.Sync = on }
 
-// Quit has the director ask for no other frame: when those that were asked for are done, all nodes are told to leave.
+// Quit ends the cluster. The director asks for no new frame. When all frames that it has asked for are done, it tells all nodes to leave.
 func (d *Director) Quit() { d.cfg.Frames = min(d.cfg.Frames, d.next) }
 
 // Wholes returns the frames that have come back from all nodes since it was asked last, as messages.
