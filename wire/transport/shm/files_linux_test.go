@@ -343,16 +343,39 @@ func TestNoRoomForAFile(t *testing.T) {
 	f := sealedFile(t, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
 	_, err := a.Write([]byte("before"))
 	require.NoError(t, err)
-	var limit unix.Rlimit
-	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
-	require.NoError(t, a.sendFile(int(f.Fd())))
+	again := fillDescriptors(t, 500)
+	sent := a.sendFile(int(f.Fd()))
 	a.claim()
 	got := make([]byte, 10)
 	n, first := b.Read(got)
 	_, err = b.Read(got[n:])
-	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	again()
+	require.NoError(t, sent)
 	require.NoError(t, errors.Join(first, f.Close()))
 	require.Equal(t, "before", string(got[:n]))
 	require.ErrorContains(t, err, "no room for the descriptor of what comes apart; raise the limit of open files (ulimit -n)")
+}
+
+// fillDescriptors lowers the limit of open files to most, and opens files until it is reached. The result undoes that. A limit
+// of zero would not do: the kernel lets an ordinary user have no more files under way, in all processes together, than its limit.
+func fillDescriptors(t *testing.T, most uint64) (again func()) {
+	t.Helper()
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: limit.Max}))
+	var opened []*os.File
+	for {
+		f, err := os.Open(os.DevNull)
+		if errors.Is(err, unix.EMFILE) {
+			break
+		}
+		require.NoError(t, err)
+		opened = append(opened, f)
+	}
+	return func() {
+		for _, f := range opened {
+			require.NoError(t, f.Close())
+		}
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	}
 }
