@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,7 +133,7 @@ func between(least, most int, what string) cobra.PositionalArgs {
 					return fmt.Errorf("%s takes %s, but was given %s; did you mean %s %s?", cmd.Name(), what, given, cmd.CommandPath(), near[0])
 				}
 			}
-			return fmt.Errorf("%s takes %s, but was given %s; see %s --help", cmd.Name(), what, given, cmd.CommandPath())
+			return fmt.Errorf("%s takes %s, but was given %s; %s", cmd.Name(), what, given, strayValue(cmd, args, "see "+cmd.CommandPath()+" --help"))
 		}
 		return nil
 	}
@@ -141,9 +142,23 @@ func between(least, most int, what string) cobra.PositionalArgs {
 // nothing checks that a command has no arguments.
 func nothing(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, but was given %q; leave them out", cmd.Name(), args)
+		return fmt.Errorf("%s takes no arguments, but was given %q; %s", cmd.Name(), args, strayValue(cmd, args, "leave them out"))
 	}
 	return nil
+}
+
+// strayValue returns the remedy for an argument too many: it may be the value of a flag that takes one only after an equals sign.
+func strayValue(cmd *cobra.Command, args []string, remedy string) string {
+	for _, arg := range args {
+		if _, err := strconv.ParseBool(arg); err == nil {
+			cmd.Flags().Visit(func(f *pflag.Flag) {
+				if f.Value.Type() == "bool" {
+					remedy = fmt.Sprintf("if %[1]s is the value of --%[2]s, write --%[2]s=%[1]s", arg, f.Name)
+				}
+			})
+		}
+	}
+	return remedy
 }
 
 // unknownCommand names the commands that may have been meant.

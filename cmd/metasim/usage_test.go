@@ -61,6 +61,8 @@ func TestUsage(t *testing.T) {
 		{"client", 2, []string{"no model is named"}},
 		{"client ping pong", 2, []string{`client takes one model, but was given ["ping" "pong"]`}},
 		{"bench --quick x", 2, []string{"takes no arguments"}},
+		{"run p.yaml --allow-outside false", 2, []string{"one scenario file", "if false is the value of --allow-outside, write --allow-outside=false"}},
+		{"follower demo --sync false", 2, []string{"takes no arguments", `"false"`, "write --sync=false"}},
 		{"logs", 2, []string{"logs takes a run directory, and a client or none, but was given none; see metasim logs --help"}},
 		{"logs a b c", 2, []string{`was given ["a" "b" "c"]`}},
 		{"client pong", 2, []string{`"pong"`, "metasim client --help"}},

@@ -59,6 +59,9 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, http: http.Client{Transport: transport}}, nil
 }
 
+// asksForTLS is what net/http answers, with status 400, to a request without TLS at a port that has it.
+const asksForTLS = "HTTP request to an HTTPS server"
+
 const (
 	dialTime = 5 * time.Second
 	askTime  = 10 * time.Second // beside what a request waits for
@@ -102,8 +105,11 @@ type UnreachableError struct {
 func (e *UnreachableError) Error() string {
 	text := fmt.Sprintf("the homeserver at %s cannot be asked: %v", e.At, e.Cause)
 	var certificate *tls.CertificateVerificationError
-	if errors.As(e.Cause, &certificate) {
+	switch {
+	case errors.As(e.Cause, &certificate):
 		text += "; its certificate is not trusted: name the PEM file of who has signed it, or of the certificate, with --home-cert or --homeserver-cert, and ask by a name that stands in it"
+	case errors.Is(e.Cause, http.ErrSchemeMismatch):
+		text += "; it speaks no TLS: write its URL with http://"
 	}
 	return text
 }
@@ -175,6 +181,9 @@ func (c *Client) Do(ctx context.Context, r Request, in, out any) (status int, er
 		var p struct{ Type, Detail string }
 		if err := json.Unmarshal(got.Body, &p); err != nil {
 			p.Type, p.Detail = "no homeserver", fmt.Sprintf("status %d without a problem of a homeserver", got.Status)
+			if got.Status == http.StatusBadRequest && bytes.Contains(got.Body, []byte(asksForTLS)) {
+				p.Detail = "it speaks TLS: write its URL with https://, and name its certificate with --home-cert or --homeserver-cert"
+			}
 		}
 		return got.Status, &ProblemError{got.Status, strings.TrimPrefix(p.Type, "urn:metasim:problem:"), p.Detail}
 	}
