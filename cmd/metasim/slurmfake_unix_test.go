@@ -199,6 +199,12 @@ func TestSweepPoison(t *testing.T) {
 	lines := s.lines("o/results.jsonl")
 	require.Equal(t, 1, s.metasim("sweep", "resume", "o", "-j", "1").status, "one has failed")
 	require.Equal(t, lines, s.lines("o/results.jsonl"), "nothing is left to do")
+	// One worker goes on after several such runs in a row.
+	s.file("t.yaml", strings.Replace(strings.Replace(poisonous, "[KILLS=no], [KILLS=yes], [KILLS=never]", "[KILLS=yes], [KILLS=yes, N=2], [KILLS=yes, N=3], [KILLS=no]", 1), "env: [KILLS=no]", "env: [KILLS=no, N=1]", 1))
+	e = s.start([]string{path, "SLURM_JOB_ID="}, "sweep", "t.yaml", "--launch", "slurm", "--workers", "1", "--out", "t", "--json", "--progress", "none").wait()
+	e.object(t, &out)
+	require.Equal(t, []int{0, 1, 2}, out.Poison, e.err)
+	require.Equal(t, 4, out.Done, e.err)
 	for says, args := range map[string]string{
 		"use --workers with --launch slurm": "s.yaml --launch slurm -j 2", "say how many workers": "s.yaml --launch slurm", "are for --launch slurm": "s.yaml --workers 2",
 		"no launcher \"ssh\" for a sweep": "s.yaml --launch ssh", "has no sweep.json": "resume bin",

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"metasim/run"
@@ -18,7 +19,8 @@ import (
 )
 
 const (
-	// starts is how often a worker may end, one time after the other, without a result.
+	// starts is how often a worker may end, one time after the other, without a result. The last worker goes on until each of starts
+	// runs was given up: several in a row may kill whoever carries them out.
 	starts = 3
 	// beats is how many answers are asked for in the time after which a worker that says nothing is lost.
 	beats = 6
@@ -266,8 +268,12 @@ func (c *coordinator) gone(m *member, err error) {
 	if c.queue.Over() || c.failure != nil {
 		return
 	}
+	most := starts
+	if c.queue.Held(m.id) > 0 && c.alone(m) {
+		most += starts * retries
+	}
 	c.giveUp(m)
-	if m.barren++; m.barren < starts {
+	if m.barren++; m.barren < most {
 		if m.host++; m.host == len(c.hosts) {
 			m.host = 0
 		}
@@ -278,14 +284,16 @@ func (c *coordinator) gone(m *member, err error) {
 		c.fill()
 		return
 	}
-	m.over = true
-	for _, other := range c.workers {
-		if !other.over {
-			c.options.say(m.why)
-			return
-		}
+	if m.over = true; !c.alone(m) {
+		c.options.say(m.why)
+		return
 	}
 	c.failure = fmt.Errorf("no worker is left: %s", m.why)
+}
+
+// alone reports whether all other workers have ended for good.
+func (c *coordinator) alone(m *member) bool {
+	return !slices.ContainsFunc(c.workers, func(other *member) bool { return other != m && !other.over })
 }
 
 // giveUp takes the runs of a worker back. One that has cost several workers their lives is not tried any more.
