@@ -92,7 +92,7 @@ type Client struct {
 	Name   string  `json:"name"`
 	Count  int     `json:"count,omitempty"` // of a group: how many clients it has
 	Mix    string  `json:"mix,omitempty"`   // of a group: what they do; State is what most do
-	State  string  `json:"state"`           // absent, initializing, computing, waiting, left or lost
+	State  string  `json:"state"`           // absent, initializing, computing, waiting, nested (it sends nothing more out of a nested run), left or lost
 	SinceS float64 `json:"since_s"`
 	Peer   string  `json:"peer,omitempty"`
 	Host   string  `json:"host,omitempty"`         // where its process runs, if metasim has started it elsewhere

@@ -140,7 +140,7 @@ func merge(name string, clients []Client) Client {
 }
 
 // stateOrder is the order in which the states of clients are listed.
-var stateOrder = []string{"computing", "initializing", "waiting", "absent", "left", "lost"}
+var stateOrder = []string{"computing", "initializing", "waiting", "absent", "nested", "left", "lost"}
 
 // most returns what was counted most often; of two the first in order.
 func most[K comparable](counts map[K]int, order func(a, b K) int) (best K) {

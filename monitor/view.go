@@ -84,7 +84,7 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 	p := m.process(c)
 	row := Client{
 		place: m.places[i], rank: m.ranks[i],
-		Name: c.Name, State: c.State.String(), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
+		Name: c.Name, State: does(shot, c, p), SinceS: (shot.Wall - c.Since).Seconds(), Peer: c.Peer,
 		PID: p.PID, Host: p.Host, TripS: p.RoundTrip.Seconds(), At: instant(c.Clock), Safe: instant(metasim.Later(c.Safe, c.Granted)), Granted: instant(c.Granted),
 		Queued: c.Queued, Given: c.Given, Sent: c.Sent, Delivered: c.Delivered, Grants: c.Grants,
 		BusyS: c.Busy.Seconds(), BlockedS: c.Blocked.Seconds(), MemoryS: c.Starved.Seconds(), HeldS: c.HeldOthers.Seconds(), Blame: m.blame[i],
@@ -111,14 +111,22 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 	return row
 }
 
-// blameFirst is the order of the rows: by blame, then by name; clients that have left or were lost come last.
+// does is the state of a client. The run outside of a nested one sees a client inside leave as soon as it sends nothing more out of there: what it does since then is not known here.
+func does(shot *server.Snapshot, c *server.ClientSnapshot, p Process) string {
+	if c.State == server.Left && p.Nested != "" && state(shot) != "over" {
+		return "nested"
+	}
+	return c.State.String()
+}
+
+// blameFirst is the order of the rows: by blame, then by name; clients that have left, are nested or were lost come last.
 func blameFirst(a, b Client) int {
 	return cmp.Or(cmp.Compare(departed(a), departed(b)), cmp.Compare(b.rank, a.rank), cmp.Compare(a.place, b.place))
 }
 
-// departed is 1 for a client that has left or was lost, else 0.
+// departed is 1 for a client for which no other one waits any more, else 0.
 func departed(c Client) int {
-	if c.State == "left" || c.State == "lost" {
+	if c.State == "left" || c.State == "nested" || c.State == "lost" {
 		return 1
 	}
 	return 0

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"metasim/server"
 )
 
 func TestPage(t *testing.T) {
@@ -16,6 +18,17 @@ func TestPage(t *testing.T) {
 	require.Equal(t, "Robot-1", p.Clients[0].Name)
 	require.Len(t, v.Clients, 3, "the view is others', too")
 	require.Zero(t, v.Page(Rows{Filter: "nobody"}).Matching)
+}
+
+// A client inside of a nested run that sends nothing more out of it has not left, as far as is known here, until the run is over.
+func TestNestedIsNotLeft(t *testing.T) {
+	inside, alone := Process{Nested: "cell"}, Process{}
+	left, waiting := &server.ClientSnapshot{State: server.Left}, &server.ClientSnapshot{State: server.Waiting}
+	goesOn, over := &server.Snapshot{Started: true, Clients: []server.ClientSnapshot{*left, *waiting}}, &server.Snapshot{Started: true, Over: true}
+	require.Equal(t, "nested", does(goesOn, left, inside))
+	require.Equal(t, "left", does(goesOn, left, alone))
+	require.Equal(t, "waiting", does(goesOn, waiting, inside))
+	require.Equal(t, "left", does(over, left, inside))
 }
 
 func names(v View) (all []string) {

@@ -95,7 +95,7 @@ function progress(view) {
   bar.setAttribute("aria-valuenow", (100 * done(view)).toFixed(0));
 }
 
-const order = ["computing", "initializing", "waiting", "absent", "left", "lost"];
+const order = ["computing", "initializing", "waiting", "absent", "nested", "left", "lost"];
 
 function mix(view) {
   const there = order.filter(s => view.states[s]);
@@ -155,7 +155,7 @@ function row(c, view) {
   part("ask").dataset.client = c.count ? "" : c.name;
   part("does").dataset.does = c.state;
   write(part("word"), c.mix || c.state, c.mix || "");
-  write(part("since"), !c.count && c.state !== "left" && c.since_s >= 1 ? "for " + duration(c.since_s) : "");
+  write(part("since"), !c.count && !["left", "nested"].includes(c.state) && c.since_s >= 1 ? "for " + duration(c.since_s) : "");
   write(part("at"), seconds(c.at), c.at.text);
   write(part("safe"), seconds(c.safe), c.safe.text);
   write(part("queue"), String(c.queued));

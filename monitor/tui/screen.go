@@ -34,7 +34,7 @@ func (s style) of(text string) string {
 }
 
 var states = map[string]style{
-	"computing": good, "initializing": good, "waiting": slow, "absent": slow, "left": faint, "lost": bad,
+	"computing": good, "initializing": good, "waiting": slow, "absent": slow, "nested": faint, "left": faint, "lost": bad,
 	"running": good, "paused": slow, "pausing": slow, "joining": slow, "over": faint,
 }
 
@@ -77,7 +77,7 @@ func row(parts []string, gap, width int) string {
 // mix says how many clients are in each state.
 func mix(v *monitor.View) string {
 	var parts []string
-	for _, s := range []string{"computing", "initializing", "waiting", "absent", "left", "lost"} {
+	for _, s := range []string{"computing", "initializing", "waiting", "absent", "nested", "left", "lost"} {
 		if n := v.States[s]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s))
 		}
