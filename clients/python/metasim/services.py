@@ -11,20 +11,41 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
+from typing import Callable, Dict, NoReturn, Optional, Protocol, Tuple, Union
 
 from .errors import CallRefusedError, Error, LimitError, MistakeError, ProtocolError
-from .session import encoded, words
+from .session import Session, encoded, words
 from .wire import FOREVER, Buffer, Instant, Message, at
-
-if TYPE_CHECKING:
-    from .client import Client, Timer
 
 ANSWERED, REFUSED = 0, 1
 NUMBER, REPLY = struct.Struct("<Q"), struct.Struct("<QBH")
 
 MANY = 64
 """How many requests are open before those are looked for whose time is over."""
+
+
+class Timer(Protocol):
+    """What a service needs of a timer."""
+
+    def stop(self) -> None: ...
+
+
+class Client(Protocol):
+    """What a service needs of the client that asks or answers it: metasim.Client has it."""
+
+    _name: str
+    _running: bool
+    _session: Session
+
+    @property
+    def now(self) -> Instant: ...
+
+    def _given(self) -> Instant: ...
+    def _time(self, what: str, given: int) -> int: ...
+    def _publish(self, channel: str, payload: Union[Buffer, str]) -> None: ...
+    def _await(self, limit: int, done: Callable[[], bool]) -> None: ...
+    def _refuse_waiting(self, why: str) -> NoReturn: ...
+    def _set(self, when: Instant, period: int, call: Callable[[], object]) -> Timer: ...
 
 
 def channels(service: str) -> Tuple[str, str]:
