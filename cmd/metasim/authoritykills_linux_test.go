@@ -28,7 +28,7 @@ links:
 `
 	}
 	s.file("quiet.yaml", scenario(""))
-	s.file("killed.yaml", scenario(", on_exit: restart, checkpoint: 1s"))
+	s.file("killed.yaml", scenario(", on_exit: restart, checkpoint: 1s")+"rate: 4\n") // five seconds: it is not over before the second one is killed
 	var quiet, out outcome
 	e := s.metasim("run", "quiet.yaml", "--json", "--transport", "mem", "--out", "quiet")
 	require.Zero(t, e.status, e.err)

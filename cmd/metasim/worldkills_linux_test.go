@@ -90,7 +90,7 @@ func TestSecondariesAreKilled(t *testing.T) {
 	s.patience = max(patience, time.Duration(n)*20*time.Second)
 	s.file("w.sdf", rolling())
 	s.file("quiet.yaml", divided(500*n, ""))
-	s.file("killed.yaml", divided(500*n, ", on_exit: restart, restarts: 1000, checkpoint: 500ms"))
+	s.file("killed.yaml", divided(500*n, ", on_exit: restart, restarts: 1000, checkpoint: 500ms")+"rate: 2\n") // so that it is not over before the last kill
 	var quiet, out outcome
 	e := s.metasim("run", "quiet.yaml", "--json", "--transport", "mem", "--out", "quiet")
 	require.Zero(t, e.status, e.err)
