@@ -100,7 +100,7 @@ func TestNestedDigests(t *testing.T) {
 // What is sent from one dispatcher to another is bounded by the memory of each, whoever hears it, and in processes of their own, too. Each source sends ten times as much.
 func TestNestedMemory(t *testing.T) {
 	source := func(channel string) string {
-		return "{name: src, model: source, with: {channel: " + channel + ", period: 20us, size: 10000}}"
+		return "{name: src, model: source, with: {channel: " + channel + ", period: 100us, size: 50000}}"
 	}
 	sink := func(channel string) string { return "{name: ear, model: sink, with: {channels: [" + channel + "]}}" }
 	inside := func(name, file, exposed string) string {
