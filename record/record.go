@@ -136,6 +136,41 @@ func (e *UnknownClientError) Error() string {
 	return fmt.Sprintf("the run has no client %q; %s", e.Client, suggest.Word(e.Client, e.Known))
 }
 
+// NestedDir is what the directory of a run that was nested in another one is called in that of the other one, before its name.
+const NestedDir = "nested-"
+
+// Elsewhere fails with an *[ElsewhereError] if the client was not one of this run itself, but of one that is nested in it, or around it, or such a nested run. What it said
+// to the clients of this run is here, and not what it is.
+func (r *Run) Elsewhere(client string) error {
+	for _, group := range r.Manifest.Groups { // the nested run, and its clients
+		if slices.Contains(group, client) {
+			return &ElsewhereError{Client: client, Dir: r.Dir.File(NestedDir + group[0]), Run: client == group[0]}
+		}
+	}
+	if slices.Contains(r.Manifest.Outside, client) {
+		return &ElsewhereError{Client: client, Dir: filepath.Dir(r.Dir.File("")), Outside: true}
+	}
+	return nil
+}
+
+// An ElsewhereError tells that a client took part in another run, which is nested in this one or around it.
+type ElsewhereError struct {
+	Client  string
+	Dir     string // where the record of that run is, unless it is on another host
+	Outside bool   // the other run is around this one
+	Run     bool   // the client is that run
+}
+
+func (e *ElsewhereError) Error() string {
+	switch {
+	case e.Run:
+		return fmt.Sprintf("%q is a run that was nested in this one; its record is in %s", e.Client, e.Dir)
+	case e.Outside:
+		return fmt.Sprintf("client %q took part outside of this run, which was nested; the record of the run around it is in %s", e.Client, e.Dir)
+	}
+	return fmt.Sprintf("client %q took part in a run that was nested in this one, whose record is in %s", e.Client, e.Dir)
+}
+
 // A Journal reads the journal of a run, and sees at its end that it is the whole of that run.
 type Journal struct {
 	*journal.Reader

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/scenarios"
 	"metasim/server"
 	"metasim/wire"
@@ -122,7 +123,7 @@ func (f *farCell) setup(sc *scenarios.Scenario, o *Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := filepath.Abs(f.outer.dir.File(nestedDir + f.name))
+	out, err := filepath.Abs(f.outer.dir.File(record.NestedDir + f.name))
 	if err != nil {
 		return nil, err
 	}

@@ -99,9 +99,6 @@ func (c *cell) prepare(ctx context.Context, o *Options) (err error) {
 	return nil
 }
 
-// nestedDir is what the directory of a nested run is called in that of the outer one, before its name.
-const nestedDir = "nested-"
-
 // newNest makes a nest whose runs have so many real clients.
 func newNest(clients int) *nest {
 	return &nest{declared: map[string]*metasim.Join{}, owner: map[metasim.ClientID]hearer{}, missing: clients, complete: make(chan struct{})}

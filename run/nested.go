@@ -13,6 +13,7 @@ import (
 
 	"metasim/internal/problem"
 	"metasim/metasim"
+	"metasim/record"
 	"metasim/scenarios"
 	"metasim/scenarios/flow"
 	"metasim/server"
@@ -138,7 +139,7 @@ func (n *nest) prepare(ctx context.Context, sc, outer *scenarios.Scenario, o *Op
 	}
 	for _, c := range n.cells {
 		inner := *o
-		inner.Out = n.outer.dir.File(nestedDir + c.name)
+		inner.Out = n.outer.dir.File(record.NestedDir + c.name)
 		inner.Live, inner.Ready, inner.Watch, inner.Warn, inner.Strict = nil, nil, nil, nil, false
 		inner.Tokens = ""
 		if inner.Listen = ""; slices.ContainsFunc(c.scenario.Clients, func(cl scenarios.Client) bool { return cl.External }) {

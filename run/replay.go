@@ -40,6 +40,9 @@ func ReplayClient(ctx context.Context, r *record.Run, name string, o ReplayOptio
 	if _, err := r.Client(name); err != nil {
 		return nil, err
 	}
+	if err := r.Elsewhere(name); err != nil {
+		return nil, err
+	}
 	p, err := replayProgram(r, name, o)
 	if err != nil {
 		return nil, err

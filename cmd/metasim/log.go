@@ -73,6 +73,9 @@ func printLog(path string, f *logFlags, std streams) error {
 	} else {
 		fmt.Fprintf(t, "due\tsent\tfrom\tto\tchannel\tseq\tsize\n")
 	}
+	if elsewhere := new(record.ElsewhereError); errors.As(run.Elsewhere(f.Client), &elsewhere) && !elsewhere.Run {
+		fmt.Fprintf(std.err, "note: %v; here is only what went between the two runs\n", elsewhere)
+	}
 	torn, err := export.Messages(run, f.Client, row)
 	var e error
 	if rows > 0 || err == nil { // there are messages, or it is known that there are none

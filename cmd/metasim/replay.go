@@ -96,6 +96,9 @@ func replayClient(ctx context.Context, r *record.Run, name string, command []str
 	if errors.As(err, new(*record.UnknownClientError)) {
 		return badUsage(err)
 	}
+	if elsewhere := new(record.ElsewhereError); errors.As(err, &elsewhere) {
+		return badUsage(fmt.Errorf("%w; replay that run", err))
+	}
 	if err != nil {
 		return failed(err)
 	}

@@ -117,3 +117,42 @@ func TestReplayRefuses(t *testing.T) {
 		e.says(t, c.says)
 	}
 }
+
+// A client that took part in a run that is nested in this one, or around it, is not replayed from a record that has only what it said here: its own is named.
+func TestReplayOfNestedClients(t *testing.T) {
+	s := newStage(t)
+	s.file("room.yaml", `
+name: room
+clients:
+  - {name: a, model: ping, with: {rounds: 3, in: PONG, out: PING}}
+  - {name: b, model: echo, with: {in: PING, out: PONG}}
+links: [{delay: 1ms}]
+`)
+	s.file("house.yaml", `
+name: house
+until: 9ms
+clients:
+  - {name: room, model: scenario, with: {file: room.yaml, expose: [PONG]}}
+  - {name: door, model: sink, with: {channels: [PONG]}}
+links: [{delay: 1ms}]
+`)
+	e := s.metasim("run", "house.yaml", "--nested", "--out", "n")
+	require.Zero(t, e.status, e.err)
+	nested := filepath.Join("n", "nested-room")
+	for _, c := range []struct{ dir, client, says string }{
+		{"n", "room/a", `client "room/a" took part in a run that was nested in this one, whose record is in ` + nested + "; replay that run"},
+		{"n", "room", `"room" is a run that was nested in this one; its record is in ` + nested + "; replay that run"},
+		{nested, "door", `client "door" took part outside of this run, which was nested; the record of the run around it is in n; replay that run`},
+	} {
+		e := s.metasim("replay", c.dir, "--client", c.client)
+		require.Equal(t, 2, e.status)
+		require.Contains(t, e.err, c.says)
+	}
+	require.Zero(t, s.metasim("replay", nested, "--client", "room/a").status)
+	require.Zero(t, s.metasim("replay", "n", "--client", "door").status)
+	e = s.metasim("log", "n", "--client", "room/a")
+	require.Zero(t, e.status)
+	require.Contains(t, e.err, "note: client \"room/a\" took part in a run that was nested in this one, whose record is in "+nested)
+	require.Empty(t, s.metasim("log", nested, "--client", "room/a").err)
+	require.Empty(t, s.metasim("log", "n", "--client", "door").err)
+}
