@@ -223,6 +223,17 @@ func TestScalars(t *testing.T) {
 	require.Equal(t, []string{"true", "x", "9007199254740993", "4.5", ""}, row.record(columns)[12:])
 }
 
+// A client that is called like a column, and whose result is a number, has no second column of that name.
+func TestColumnsOfOneName(t *testing.T) {
+	r, err := openResults(t.TempDir(), 1, true)
+	require.NoError(t, err)
+	defer r.Close()
+	require.NoError(t, r.put(&Row{Attempt: 1, Results: map[string]json.RawMessage{"digest": []byte(`5`), "seed": []byte(`{"n": 6}`), "x": []byte(`7`)}}))
+	columns, err := r.columns([]string{"id", "seed", "digest"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"seed.n", "x"}, columns)
+}
+
 // Two values of one name are one column, and always the same one is in it.
 func TestScalarsOfOneName(t *testing.T) {
 	row := Row{Results: map[string]json.RawMessage{"a": []byte(`{"b.c": 1, "b": {"c": 2}}`), "a.b": []byte(`{"c": 3}`)}}

@@ -48,8 +48,9 @@ func flatten(found map[string]any, name string, value any) {
 	}
 }
 
-// columns returns the names of the scalars of all runs, in order.
-func (r *results) columns() ([]string, error) {
+// columns returns the names of the scalars of all runs, in order, but those that are in head: a client may be called digest, and whoever reads the table by its
+// names would take its result for the digest. It is in the column results.
+func (r *results) columns(head []string) ([]string, error) {
 	names := map[string]struct{}{}
 	err := r.all(func(row *Row) error {
 		for name := range row.scalars() {
@@ -57,13 +58,21 @@ func (r *results) columns() ([]string, error) {
 		}
 		return nil
 	})
+	for _, name := range head {
+		delete(names, name)
+	}
 	columns := slices.Sorted(maps.Keys(names))
 	return columns[:min(len(columns), maxColumns)], err
 }
 
 // writeTable writes table.csv: a line for each run that has ended, in the order of their ids.
 func writeTable(dir string, p *Plan, r *results) error {
-	columns, err := r.columns()
+	head := []string{"id"}
+	for _, a := range p.Axes {
+		head = append(head, a.Path)
+	}
+	head = append(head, "ok", "error", "digest", "sends_digest", "results_digest", "end_ns", "wall_s", "attempt", "results")
+	columns, err := r.columns(head)
 	if err != nil {
 		return err
 	}
@@ -72,11 +81,6 @@ func writeTable(dir string, p *Plan, r *results) error {
 		return err
 	}
 	w := csv.NewWriter(f)
-	head := []string{"id"}
-	for _, a := range p.Axes {
-		head = append(head, a.Path)
-	}
-	head = append(head, "ok", "error", "digest", "sends_digest", "results_digest", "end_ns", "wall_s", "attempt", "results")
 	err = w.Write(append(head, columns...))
 	if err == nil {
 		err = r.all(func(row *Row) error { return w.Write(row.record(columns)) })
