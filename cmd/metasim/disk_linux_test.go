@@ -59,3 +59,20 @@ for c in fsck log report replay "diff $DISK/r"; do "$M" $c "$DISK/r" >"$TMPDIR/o
 	require.Contains(t, out, "read-only file system; name another one with --out\nrun: status 1\n")
 	require.Contains(t, out, "fsck: status 0\nlog: status 0\nreport: status 0\nreplay: status 0\ndiff: status 0\n")
 }
+
+// Where a disk is full before a sweep has ended, no run of it has failed: the sweep ends, and goes on once there is room.
+func TestASweepOnAFullDisk(t *testing.T) {
+	for _, keep := range []string{"", "--keep"} {
+		t.Run(keep, func(t *testing.T) {
+			s := newStage(t)
+			s.file("s.yaml", swept)
+			out := s.onFileSystem("size=40k", `sweep() { "$M" sweep s.yaml --out "$DISK/o" -j 1 --progress none `+keep+`; echo "status $?"; }
+sweep 2>&1; "$M" sweep status "$DISK/o"; mount -o remount,size=8m "$DISK"; sweep`)
+			require.Contains(t, out, "no space left on device")
+			require.Contains(t, out, "and the same command goes on\nstatus 1\n")
+			require.Regexp(t, `(?m)^swept: \d{1,2} of 100 runs done, 0 failed$`, out, "what metasim sweep status says")
+			require.Contains(t, out, "100 of 100 runs done, 0 failed, ")
+			require.Contains(t, out, "status 0\n")
+		})
+	}
+}

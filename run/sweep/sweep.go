@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"metasim/internal/atomicfile"
 	"metasim/internal/filelock"
@@ -243,11 +244,19 @@ func (s *Sweep) carryOut(ctx context.Context, row *Row, dir string) error {
 	restarts := slices.ContainsFunc(sc.Clients, func(c scenarios.Client) bool { return c.Restarts > 0 }) // from the journal
 	o.NoJournal = !s.options.Keep && !restarts
 	out, err := run.Scenario(ctx, sc, o)
+	if err == nil && ofDisk(out.Err) {
+		err = out.Err
+	}
 	if err != nil {
 		return fmt.Errorf("run %d: %w", row.ID, err)
 	}
 	row.fill(out)
 	return nil
+}
+
+// ofDisk reports whether a run failed because of the disk of this machine. Elsewhere, or when there is room, it may well come to its end.
+func ofDisk(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // fill takes over what is kept of an outcome.
