@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/viper"
 
 	"metasim/internal/suggest"
+	"metasim/run/supervisor"
 )
 
 // Defaults of the flags of these commands can be set by the environment and by the user's configuration file. A flag on the
@@ -40,8 +41,8 @@ func envName(command, flag string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_").Replace("metasim_" + command + "_" + flag))
 }
 
-// variables are what metasim and its clients read from the environment beside defaults of flags.
-var variables = []string{"METASIM_SERVER", "METASIM_CLIENT", "METASIM_TOKEN", "METASIM_HTTP_TOKEN"}
+// variables are what metasim and its clients read from the environment beside defaults of flags. A relay has that of the supervisor that has started it.
+var variables = []string{"METASIM_SERVER", "METASIM_CLIENT", "METASIM_TOKEN", "METASIM_HTTP_TOKEN", supervisor.MarkName}
 
 // strayVariables returns a warning for each variable whose name is one of metasim's, but that nobody reads. The warning says which one was
 // probably meant. What belongs to another command is left to that command.

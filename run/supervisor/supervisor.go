@@ -30,13 +30,13 @@ type Program struct {
 	Limit  int64    `json:"limit"` // of each of these two outputs, in bytes
 }
 
-// markName is the variable of the environment by which it is known whose supervisor has started a process on another host. What that starts inherits it.
-const markName = "METASIM_SUPERVISOR"
+// MarkName is the variable of the environment by which it is known whose supervisor has started a process on another host. What that starts inherits it.
+const MarkName = "METASIM_SUPERVISOR"
 
 // marked adds a mark to the environment of a program; empty: none.
 func marked(p Program, mark string) Program {
 	if mark != "" {
-		p.Env = append(slices.Clone(p.Env), markName+"="+mark)
+		p.Env = append(slices.Clone(p.Env), MarkName+"="+mark)
 	}
 	return p
 }

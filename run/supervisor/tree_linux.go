@@ -117,7 +117,7 @@ func endMarked(mark string) (found []Stray) {
 		all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
 		for _, path := range all {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil || mark == "" || variable(pid, markName) != mark {
+			if err != nil || mark == "" || variable(pid, MarkName) != mark {
 				continue
 			}
 			lives = true
