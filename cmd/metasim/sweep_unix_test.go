@@ -77,7 +77,7 @@ func TestSweepReport(t *testing.T) {
 	require.Len(t, out.Results, 4)
 	require.NotEmpty(t, out.Holders)
 	require.Equal(t, "pinger.rounds", out.Results[2].Result)
-	require.Equal(t, []float64{3, 5, 0}, []float64{float64(out.Results[2].N), out.Results[2].Mean, out.Results[2].StdDev})
+	require.Equal(t, []float64{3, 5, 0}, []float64{float64(out.Results[2].N), out.Results[2].Mean, *out.Results[2].StdDev})
 	f, err := os.Open(filepath.Join(s.dir, "o", "report.csv"))
 	require.NoError(t, err)
 	defer f.Close()
@@ -95,6 +95,19 @@ func TestSweepReport(t *testing.T) {
 	require.Contains(t, s.metasim("sweep", "report", "o").out, "page: o/report.html")
 	require.Equal(t, 2, s.metasim("sweep", "report", ".").status, "no directory of a sweep")
 	require.Contains(t, s.metasim("sweep", "report", "o", "--html", "no/such/page").err, "name other files with --html and --csv")
+}
+
+// Where nothing but the seed is varied, and of one run, JSON and the table have lists and what is not known, not null lists and an interval of 0.
+func TestSweepReportOfOneRun(t *testing.T) {
+	s := newStage(t)
+	s.file("s.yaml", strings.Replace(swept, "sweep: {seed: {from: 1, to: 100}}", "sweep: {seed: [1]}", 1))
+	require.Zero(t, s.metasim("sweep", "s.yaml", "--out", "o", "--progress", "none").status)
+	for _, what := range []string{"table", "report"} {
+		out := s.metasim("sweep", what, "o", "--json").out
+		require.Contains(t, out, `"varied":[]`)
+		require.Contains(t, out, `{"values":[],"result":"pinger.rounds","n":1,"mean":3,"stddev":null,"ci95":null,`)
+	}
+	require.Contains(t, string(s.read("o/report.csv")), "result,pinger.rounds,1,3,,,3,3,3,3,3\n")
 }
 
 // lines counts the whole lines of a file; 0 if it is not there.

@@ -110,11 +110,7 @@ func printSummaries(w io.Writer, varied []string, all []sweep.Summary) error {
 	head := append(append([]string(nil), varied...), "result", "n", "mean", "95 % interval", "stddev", "min", "max")
 	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, s := range all {
-		interval, deviation := "", ""
-		if s.N > 1 {
-			interval, deviation = fmt.Sprintf("±%.4g", s.CI95), fmt.Sprintf("%.4g", s.StdDev)
-		}
-		line := append(append([]string(nil), s.Values...), s.Result, fmt.Sprint(s.N), fmt.Sprintf("%.6g", s.Mean), interval, deviation,
+		line := append(append([]string(nil), s.Values...), s.Result, fmt.Sprint(s.N), fmt.Sprintf("%.6g", s.Mean), known("±%.4g", s.CI95), known("%.4g", s.StdDev),
 			fmt.Sprintf("%.6g", s.Min), fmt.Sprintf("%.6g", s.Max))
 		for i := range line {
 			line[i] = plain.Text(line[i])
@@ -122,6 +118,14 @@ func printSummaries(w io.Writer, varied []string, all []sweep.Summary) error {
 		fmt.Fprintln(t, strings.Join(line, "\t"))
 	}
 	return t.Flush()
+}
+
+// known prints a number, and nothing where it is not known.
+func known(format string, x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return fmt.Sprintf(format, *x)
 }
 
 func (o *sweepReport) sections() []sweepSection {
@@ -143,8 +147,12 @@ func (o *sweepReport) writeTable() error {
 	for _, section := range o.sections() {
 		for _, s := range section.rows {
 			line := append(append([]string{}, s.Values...), section.kind, s.Result, strconv.Itoa(s.N))
-			for _, x := range []float64{s.Mean, s.CI95, s.StdDev, s.Min, s.P25, s.Median, s.P75, s.Max} {
-				line = append(line, strconv.FormatFloat(x, 'g', -1, 64))
+			for _, x := range []*float64{&s.Mean, s.CI95, s.StdDev, &s.Min, &s.P25, &s.Median, &s.P75, &s.Max} {
+				text := ""
+				if x != nil {
+					text = strconv.FormatFloat(*x, 'g', -1, 64)
+				}
+				line = append(line, text)
 			}
 			err = errors.Join(err, w.Write(line))
 		}
@@ -212,17 +220,13 @@ func sweepRow(w *strings.Builder, s *sweep.Summary, scale [2]float64) {
 	for _, v := range append(append([]string{}, s.Values...), s.Result) {
 		fmt.Fprintf(w, "<td class=\"word\">%s</td>", html.EscapeString(v))
 	}
-	interval, deviation := "", ""
-	if s.N > 1 {
-		interval, deviation = fmt.Sprintf("±%.3g", s.CI95), fmt.Sprintf("%.3g", s.StdDev)
-	}
-	fmt.Fprintf(w, "<td>%d</td><td>%.5g</td><td>%s</td><td>%s</td><td>%.4g</td><td>%.4g</td><td>%.4g</td>", s.N, s.Mean, interval, deviation, s.Min, s.Median, s.Max)
+	fmt.Fprintf(w, "<td>%d</td><td>%.5g</td><td>%s</td><td>%s</td><td>%.4g</td><td>%.4g</td><td>%.4g</td>", s.N, s.Mean, known("±%.3g", s.CI95), known("%.3g", s.StdDev), s.Min, s.Median, s.Max)
 	const width = 200.0
 	x := func(v float64) float64 {
 		if scale[1] <= scale[0] {
 			return width / 2
 		}
-		return 2 + (width-4)*(v-scale[0])/(scale[1]-scale[0])
+		return 2 + (width-4)*((v/2-scale[0]/2)/(scale[1]/2-scale[0]/2)) // halves: a float64 holds their difference
 	}
 	about := fmt.Sprintf("from %.4g to %.4g, half of the runs from %.4g to %.4g, median %.4g", s.Min, s.Max, s.P25, s.P75, s.Median)
 	fmt.Fprintf(w, "<td class=\"word\"><svg viewBox=\"0 0 %.0f 18\" role=\"img\" aria-label=\"%s\"><title>%[2]s</title><line class=\"range\" x1=\"%.1f\" x2=\"%.1f\" y1=\"9\" y2=\"9\"/>"+

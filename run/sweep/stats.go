@@ -19,18 +19,19 @@ import (
 
 // A Summary is one number of the results over the runs that differ in their seed alone.
 type Summary struct {
-	Values []string `json:"values"` // of the axes but the seed
+	Values []string `json:"values"` // of the axes but the seed; not nil
 	Result string   `json:"result"` // client and keys, joined by dots
 	N      int      `json:"n"`      // runs that came to their end and have it
 	Mean   float64  `json:"mean"`
-	// StdDev is the sample's standard deviation, and CI95 half the width of the 95 % confidence interval of the mean (Student's t); 0 if N is 1.
-	StdDev float64 `json:"stddev"`
-	CI95   float64 `json:"ci95"`
-	Min    float64 `json:"min"`
-	P25    float64 `json:"p25"` // a quarter of the runs have at most so much
-	Median float64 `json:"median"`
-	P75    float64 `json:"p75"`
-	Max    float64 `json:"max"`
+	// StdDev is the sample's standard deviation, and CI95 half the width of the 95 % confidence interval of the mean (Student's t). Nil: not known, as one run
+	// says nothing of how far others are apart, or more than a float64 holds.
+	StdDev *float64 `json:"stddev"`
+	CI95   *float64 `json:"ci95"`
+	Min    float64  `json:"min"`
+	P25    float64  `json:"p25"` // as the median: between two runs it is on the line from one to the other
+	Median float64  `json:"median"`
+	P75    float64  `json:"p75"`
+	Max    float64  `json:"max"`
 }
 
 // A Record is a sweep as its directory has it, to be read.
@@ -71,7 +72,8 @@ func Read(dir string) (*Record, error) {
 func (r *Record) Close() error { return errors.Join(r.results.Close(), os.RemoveAll(r.temporary)) }
 
 // Others are the paths that are varied beside the seed: what a Summary's Values are of.
-func (r *Record) Others() (paths []string) {
+func (r *Record) Others() []string {
+	paths := []string{} // of none it is [] in JSON, not null
 	for _, a := range r.Plan.Axes {
 		if a.Path != "seed" {
 			paths = append(paths, a.Path)
@@ -135,7 +137,7 @@ func (r *Record) summaries(numbers func(*Row) map[string]float64, missing bool) 
 	})
 	all := make([]Summary, 0, len(order))
 	for _, k := range order {
-		var values []string
+		values := []string{}
 		if len(r.Others()) > 0 {
 			values = strings.Split(k.values, "\x00")
 		}
@@ -149,11 +151,42 @@ func (r *Record) summaries(numbers func(*Row) map[string]float64, missing bool) 
 
 func summary(values []string, result string, x []float64) Summary {
 	slices.Sort(x)
-	part := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, x, nil) }
-	s := Summary{Values: values, Result: result, N: len(x), Mean: stat.Mean(x, nil), Min: x[0], P25: part(0.25), Median: part(0.5), P75: part(0.75), Max: x[len(x)-1]}
+	s := Summary{Values: values, Result: result, N: len(x), Min: x[0], P25: quantile(x, 0.25), Median: quantile(x, 0.5), P75: quantile(x, 0.75), Max: x[len(x)-1]}
+	scale := 1.0
+	if max(-s.Min, s.Max) > 1e150 { // a float64 does not hold its square, nor perhaps the sum: a power of two changes nothing else
+		scale = 0x1p600
+		x = slices.Clone(x)
+		for i := range x {
+			x[i] /= scale
+		}
+	}
+	s.Mean = min(max(stat.Mean(x, nil)*scale, s.Min), s.Max) // where all are the same it may be rounded
 	if n := float64(len(x)); n > 1 {
-		s.StdDev = stat.StdDev(x, nil)
-		s.CI95 = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * s.StdDev / math.Sqrt(n)
+		deviation := stat.StdDev(x, nil)
+		s.StdDev = finite(deviation * scale)
+		s.CI95 = finite(distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n) * scale)
 	}
 	return s
+}
+
+// finite is nil for what a float64 does not hold: JSON has no infinity.
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+// quantile returns what a part p of the numbers, which are sorted, are at most: between two of them it is on the line from one to the other, as most programs have it.
+func quantile(x []float64, p float64) float64 {
+	whole, part := math.Modf(p * float64(len(x)-1))
+	low := x[int(whole)]
+	if part == 0 {
+		return low
+	}
+	high := x[int(whole)+1]
+	if low == high { // the sum of both parts may be rounded
+		return low
+	}
+	return low*(1-part) + high*part
 }

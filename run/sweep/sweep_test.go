@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -182,9 +183,11 @@ func TestSummaries(t *testing.T) {
 	s := summary(nil, "x", []float64{1, 2, 3, 4, 5})
 	require.InDelta(t, 3, s.Mean, 1e-12)
 	require.Equal(t, []float64{1, 2, 3, 4, 5}, []float64{s.Min, s.P25, s.Median, s.P75, s.Max})
-	require.InDelta(t, 1.5811, s.StdDev, 1e-4)
-	require.InDelta(t, 2.776*1.5811/2.2361, s.CI95, 1e-3)
-	require.Equal(t, Summary{Result: "x", N: 1, Mean: 7, Min: 7, P25: 7, Median: 7, P75: 7, Max: 7}, summary(nil, "x", []float64{7}))
+	require.InDelta(t, 1.5811, *s.StdDev, 1e-4)
+	require.InDelta(t, 2.776*1.5811/2.2361, *s.CI95, 1e-3)
+	require.Equal(t, Summary{Result: "x", N: 1, Mean: 7, Min: 7, P25: 7, Median: 7, P75: 7, Max: 7}, summary(nil, "x", []float64{7}), "of one run no interval is known")
+	s = summary(nil, "x", []float64{4, 1, 8, 2})
+	require.Equal(t, []float64{1, 1.75, 3, 5, 8}, []float64{s.Min, s.P25, s.Median, s.P75, s.Max}, "the median of an even number is between both in the middle")
 
 	st := newStage(t, ring)
 	st.carryOut()
@@ -195,7 +198,7 @@ func TestSummaries(t *testing.T) {
 	require.Equal(t, Status{Scenario: "ring", Dir: st.options.Dir, Runs: 12, Done: 12, Failed: 6}, r.Status)
 	all, err := r.Summaries()
 	require.NoError(t, err)
-	require.Equal(t, Summary{Values: []string{"1000", "5"}, Result: "b.echoed", N: 3, Mean: 5, Min: 5, P25: 5, Median: 5, P75: 5, Max: 5}, all[3])
+	require.Equal(t, Summary{Values: []string{"1000", "5"}, Result: "b.echoed", N: 3, Mean: 5, StdDev: new(float64), CI95: new(float64), Min: 5, P25: 5, Median: 5, P75: 5, Max: 5}, all[3])
 	require.Len(t, all, 4, "what failed has no mean")
 	walls, err := r.Walls()
 	require.NoError(t, err)
@@ -211,6 +214,23 @@ func TestSummaries(t *testing.T) {
 	}
 	_, err = Read(t.TempDir())
 	require.ErrorContains(t, err, "no directory of a sweep")
+}
+
+// Numbers whose sum or square a float64 does not hold have a mean all the same; what it does not hold is not known. JSON has no infinity.
+func TestSummariesOfLargeNumbers(t *testing.T) {
+	const most = math.MaxFloat64
+	s := summary(nil, "x", []float64{1e308, 1e308, 1.3e308})
+	require.InEpsilon(t, 1.1e308, s.Mean, 1e-12)
+	require.InEpsilon(t, 1.7320508e307, *s.StdDev, 1e-6)
+	require.InEpsilon(t, 4.3026527*1e307, *s.CI95, 1e-6)
+	s = summary(nil, "x", []float64{most, most, most})
+	require.Equal(t, []float64{most, 0, most}, []float64{s.Mean, *s.StdDev, s.Median})
+	s = summary([]string{}, "x", []float64{-most, most})
+	require.Equal(t, []any{0.0, 0.0, (*float64)(nil), (*float64)(nil)}, []any{s.Mean, s.Median, s.StdDev, s.CI95})
+	require.InEpsilon(t, most/2, s.P75, 1e-12)
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"values":[],"result":"x","n":2,"mean":0,"stddev":null,"ci95":null,`)
 }
 
 // A number that a float64 does not hold keeps its digits in the table; lists have no column.
