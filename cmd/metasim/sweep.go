@@ -116,7 +116,7 @@ func newSweepResume(std streams) *cobra.Command {
 		Use:   "resume DIR",
 		Short: "Go on with a sweep that was cut off",
 		Long: "Go on with a sweep that was cut off, from its directory alone: the scenario is read again, and must be the same. It may go on elsewhere than it\n" +
-			"began, here or on a cluster.",
+			"began, here or on a cluster. Where it has kept the directories of its runs (--keep), it keeps those of the others, too.",
 		Args: beforeDash(exactly(1, "the directory of a sweep")),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return h.sweep(cmd, args, std, func(o sweep.Options) (*sweep.Sweep, []problem.Problem, error) { return sweep.Resume(args[0], o) })

@@ -68,13 +68,16 @@ func Open(o Options) (*Sweep, []problem.Problem, error) {
 	return s, warnings, nil
 }
 
-// Resume opens a sweep that has a directory, to go on with it. File, Overrides and Vary of the options are not used.
+// Resume opens a sweep that has a directory, to go on with it. File, Overrides and Vary of the options are not used, and it keeps its runs if it has before.
 func Resume(dir string, o Options) (*Sweep, []problem.Problem, error) {
 	r, err := Read(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	o.File, o.Overrides, o.Vary, o.Dir, o.axes = r.Plan.File, r.Plan.Overrides, nil, dir, r.Plan.Axes
+	if _, err := os.Stat(filepath.Join(dir, keptDir)); err == nil { // it has kept the runs before
+		o.Keep = true
+	}
 	if err := r.Close(); err != nil {
 		return nil, nil, err
 	}
@@ -132,6 +135,11 @@ func (s *Sweep) open() error {
 	}
 	if err := s.claim(); err != nil {
 		return err
+	}
+	if s.options.Keep { // also before the first run has ended: Resume sees by it that runs are kept
+		if err := os.MkdirAll(filepath.Join(s.Dir, keptDir), 0o700); err != nil {
+			return err
+		}
 	}
 	if isShared(s.Dir) { // and over
 		if err := newMeeting(s.Dir, s.Plan).putAway(); err != nil {
@@ -285,9 +293,6 @@ func (s *Sweep) publish(dir string, id int) error {
 		return os.RemoveAll(dir)
 	}
 	kept := filepath.Join(s.Dir, keptDir, strconv.Itoa(id))
-	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
-		return err
-	}
 	if err := os.RemoveAll(kept); err != nil {
 		return err
 	}

@@ -135,6 +135,24 @@ func TestStops(t *testing.T) {
 	require.Equal(t, 12, before+after)
 }
 
+// Who goes on with a sweep from its directory need not know that its runs are kept.
+func TestResumeKeeps(t *testing.T) {
+	for _, keep := range []bool{true, false} {
+		s := newStage(t, ring)
+		s.options.Keep = keep
+		w, _, err := Open(s.options)
+		require.NoError(t, err)
+		require.NoError(t, w.Close(), "it is killed before any run has ended")
+		w, _, err = Resume(s.options.Dir, Options{Workers: 2})
+		require.NoError(t, err)
+		require.NoError(t, w.Run(t.Context(), func(*Row) {}))
+		require.NoError(t, w.Close())
+		kept, err := filepath.Glob(filepath.Join(s.options.Dir, keptDir, "*", "journal"))
+		require.NoError(t, err)
+		require.Equal(t, keep, len(kept) == 12, "%q", kept)
+	}
+}
+
 // The directory of a sweep is not that of another one, nor of anything else.
 func TestOtherSweeps(t *testing.T) {
 	s := newStage(t, ring)
