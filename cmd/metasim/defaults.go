@@ -18,22 +18,38 @@ import (
 	"metasim/run/supervisor"
 )
 
-// Defaults of the flags of these commands can be set by the environment and by the user's configuration file. A flag on the
+// Defaults of the flags of these commands can be set by the environment and by the user's configuration file, those of some others by the environment alone. A flag on the
 // command line comes first, then the environment, then the file, then the default that the help names.
-var withDefaults = []string{"run", "serve", "bench"}
+var withDefaults = []string{"run", "serve", "resume", "relay", "bench"}
 
 // withoutDefault are flags that are given on the command line only: they change what a scenario means, or name files of one run.
 var withoutDefault = []string{"set", "seed", "until", "allow-outside", "out", "ready-file", "tokens", "help"}
 
 // addDefaults lets a command take defaults of its flags from the environment and the configuration file.
 func addDefaults(cmd *cobra.Command) {
+	flag, value := exampleDefault(cmd)
 	cmd.Long += "\n\nDefaults of the flags, except those of the scenario and of its files, can be set in the environment, as in\n" +
-		envName(cmd.Name(), "json") + "=true, or in the file metasim/config.yaml of your configuration directory\n" +
-		"($XDG_CONFIG_HOME, else ~/.config), as in\n  " + cmd.Name() + ": {json: true}"
+		envName(cmd.Name(), flag) + "=" + value
+	if slices.Contains(withDefaults, cmd.Name()) {
+		cmd.Long += ", or in the file metasim/config.yaml of your configuration directory\n" +
+			"($XDG_CONFIG_HOME, else ~/.config), as in\n  " + cmd.Name() + ": {" + flag + ": " + value + "}"
+	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		printEach(cmd.ErrOrStderr(), "warning", strayVariables(cmd, os.Environ()))
 		return badUsage(setDefaults(cmd))
 	}
+}
+
+// exampleDefault is a flag of a command that can have a default, with a value.
+func exampleDefault(cmd *cobra.Command) (flag, value string) {
+	for _, flag := range []string{"json", "verbose"} {
+		if cmd.Flags().Lookup(flag) != nil {
+			return flag, "true"
+		}
+	}
+	names := flagsWithDefault(cmd)
+	flag = names[max(0, slices.IndexFunc(names, func(name string) bool { return cmd.Flags().Lookup(name).DefValue != "" }))]
+	return flag, cmd.Flags().Lookup(flag).DefValue
 }
 
 // envName is the environment variable of a flag of a command: METASIM_RUN_HTTP_OUTSIDE.

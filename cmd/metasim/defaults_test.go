@@ -47,6 +47,26 @@ func TestDefaultsPrecedence(t *testing.T) {
 	require.Contains(t, cmd.Long, "METASIM_BENCH_JSON=true")
 }
 
+// What the help of a command gives as an example is taken.
+func TestDefaultsOfTheHelp(t *testing.T) {
+	for _, c := range []struct{ command, flag string }{{"run", "json"}, {"serve", "json"}, {"resume", "json"}, {"relay", "verbose"}, {"bench", "json"}} {
+		cmd, err := configured(t, c.command+": {"+c.flag+": true}", c.command)
+		require.NoError(t, err)
+		require.Equal(t, "true", cmd.Flag(c.flag).Value.String())
+		require.Contains(t, cmd.Long, "\n  "+c.command+": {"+c.flag+": true}")
+		require.Contains(t, cmd.Long, envName(c.command, c.flag)+"=true")
+		t.Setenv(envName(c.command, c.flag), "true")
+		cmd, err = configured(t, "", c.command)
+		require.NoError(t, err)
+		require.Equal(t, "true", cmd.Flag(c.flag).Value.String())
+		require.Empty(t, strayVariables(cmd, os.Environ()))
+	}
+	cmd, err := configured(t, "", "authority", "simserver")
+	require.NoError(t, err)
+	require.Contains(t, cmd.Long, "METASIM_SIMSERVER_ANSWER=never")
+	require.NotContains(t, cmd.Long, "config.yaml", "which has nothing of it")
+}
+
 // The whole file is checked, whatever the command; what is wrong is named, with what may have been meant.
 func TestDefaultsRefuse(t *testing.T) {
 	for config, says := range map[string]string{
