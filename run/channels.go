@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"metasim/internal/problem"
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/scenarios"
 	"metasim/scenarios/flow"
@@ -21,11 +22,12 @@ const unheardChannel = "unheard-channel"
 // when all clients have joined.
 type channelCheck struct {
 	declared []flow.Declaration // by ClientID
-	begun    chan struct{}      // closed when all have joined
+	scopes   scope.Set
+	begun    chan struct{} // closed when all have joined
 }
 
 func newChannelCheck(sc *scenarios.Scenario, names []string) *channelCheck {
-	c := &channelCheck{begun: make(chan struct{})}
+	c := &channelCheck{begun: make(chan struct{}), scopes: sc.Scopes}
 	bridges := sc.RealTime()
 	for _, name := range names {
 		c.declared = append(c.declared, flow.Declaration{Client: name, Bridge: slices.Contains(bridges, name)})
@@ -38,7 +40,7 @@ func (c *channelCheck) Observe(_ int64, ev metasim.Event, _ []metasim.Effect) er
 	switch ev := ev.(type) {
 	case *metasim.Join:
 		d := &c.declared[ev.Client]
-		d.Publications, d.Subscriptions = ev.Publications, ev.Subscriptions
+		d.Publications, d.Subscriptions, d.Together = ev.Publications, ev.Subscriptions, c.scopes.Of(d.Client).Together(ev.Subscriptions)
 	case *metasim.Begin:
 		close(c.begun)
 	}

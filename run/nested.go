@@ -178,7 +178,8 @@ func (n *nest) declarations(sc *scenarios.Scenario) []flow.Declaration {
 	var all []flow.Declaration
 	for _, name := range sortedNames(sc) {
 		if d := n.declared[name]; d != nil {
-			all = append(all, flow.Declaration{Client: name, Publications: d.Publications, Subscriptions: d.Subscriptions, Bridge: slices.Contains(bridges, name)})
+			all = append(all, flow.Declaration{Client: name, Publications: d.Publications, Subscriptions: d.Subscriptions,
+				Together: sc.Scopes.Of(name).Together(d.Subscriptions), Bridge: slices.Contains(bridges, name)})
 		}
 	}
 	return all

@@ -111,7 +111,7 @@ func (f *flowChecker) connect() {
 	declared, groups := make([]flow.Declaration, len(f.Groups)), map[string]int{}
 	for i, g := range f.Groups {
 		declared[i] = flow.Declaration{Client: g.Names[0], Publications: g.Ports.Publications, Subscriptions: g.Ports.Subscriptions,
-			Bridge: g.Ports.Network != ""}
+			Together: f.scopes.Of(g.Names[0]).Together(g.Ports.Subscriptions), Bridge: g.Ports.Network != ""}
 		groups[g.Names[0]] = i
 	}
 	ends, _ := flow.LooseEnds(declared) // never too large here, because Connect was not

@@ -51,3 +51,22 @@ links: [{delay: 1ms}]
 	require.Zero(t, a.wait().status)
 	require.Zero(t, ear.wait().status)
 }
+
+// A client inside that asks by an expression for what is exposed, or for everything, hears it, and is not told that nobody publishes it.
+func TestNestedExpressions(t *testing.T) {
+	s := newStage(t)
+	s.file("leaf.yaml", "name: leaf\nclients:\n  - {name: s, model: sink, with: {channels: [IN_.*]}}\n  - {name: all, model: sink, with: {channels: [.*]}}\n")
+	s.file("top.yaml", "name: top\nuntil: 20ms\nclients:\n  - {name: leaf, model: scenario, with: {file: leaf.yaml, expose: [IN_A]}}\n"+
+		"  - {name: src, model: source, with: {channel: IN_A, period: 5ms}}\nlinks: [{delay: 1ms}]\n")
+	e := s.metasim("validate", "top.yaml")
+	require.Equal(t, "top.yaml is a good scenario\n", e.out)
+	require.NotContains(t, e.err, "warning")
+	for _, nested := range []string{"--nested=false", "--nested", "--nested-processes"} {
+		e := s.metasim("run", "top.yaml", "--strict", nested)
+		require.Zero(t, e.status, e.err)
+		require.Contains(t, e.out, `leaf/s: {"received":4,`)
+		require.NotContains(t, e.out+e.err, "nobody publishes")
+	}
+	s.file("odd.yaml", strings.Replace(string(s.read("top.yaml")), "channel: IN_A", "channel: OTHER", 1))
+	require.Contains(t, s.metasim("run", "odd.yaml").out, "leaf/s subscribes to IN_A")
+}

@@ -192,6 +192,34 @@ func (s *Scope) Subscriptions(own string) ([]string, error) {
 	return all, nil
 }
 
+// Together returns which of the subscriptions to full names that a client of the scope has are together one of its own: the expression, and the exposed channels that it
+// matches. Who hears something by one of them has not subscribed in vain. An expression that matches everything stands there too, as it was.
+func (s *Scope) Together(subscriptions []string) [][]string {
+	if s == nil {
+		return nil
+	}
+	var all [][]string
+	for _, text := range subscriptions {
+		rest, begins := strings.CutPrefix(text, regexp.QuoteMeta(s.name+"/")+"(?:")
+		own, ends := strings.CutSuffix(rest, ")")
+		p, err := metasim.CompilePattern(own)
+		if !begins || !ends || err != nil {
+			continue
+		}
+		group := []string{text}
+		for _, exposed := range s.Exposed() {
+			if full := literal(s.full[exposed]); p.Match(exposed) && slices.Contains(subscriptions, full) {
+				group = append(group, full)
+			}
+		}
+		if own == ".*" {
+			group = append(group, own)
+		}
+		all = append(all, group)
+	}
+	return all
+}
+
 // literal is the subscription to one channel.
 func literal(channel string) string { return regexp.QuoteMeta(channel) }
 

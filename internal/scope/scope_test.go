@@ -2,6 +2,7 @@ package scope
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,4 +108,22 @@ func TestASubscriptionMeansTheSame(t *testing.T) {
 			assert.NotEqual(t, s.Channel(channel), s.Channel(other), "two channels have one name")
 		}
 	})
+}
+
+// What an expression of a client becomes is together one subscription; a name, and the expression of another scope, is none of it.
+func TestTogether(t *testing.T) {
+	cell := plant(t)["hall.1/cell"]
+	for _, own := range []string{"(done|x)", "^d.*", "part.?", "[a-c]", ".*", `\w+`} {
+		all, err := cell.Subscriptions(own)
+		require.NoError(t, err)
+		if own == ".*" {
+			require.Equal(t, [][]string{append(slices.Clone(all), own)}, cell.Together(append(all, "other/(?:x)")))
+			continue
+		}
+		require.Equal(t, [][]string{all}, cell.Together(append([]string{"other/(?:x)", "a"}, all...)), own)
+	}
+	one, err := cell.Subscriptions("done")
+	require.NoError(t, err)
+	require.Empty(t, cell.Together(one))
+	require.Empty(t, (*Scope)(nil).Together([]string{".*"}))
 }

@@ -14,6 +14,8 @@ import (
 type Declaration struct {
 	Client                      string
 	Publications, Subscriptions []string
+	// Together are subscriptions that are one in the words of the client: if one of them is published, none is a loose end. See scope.Together.
+	Together [][]string
 	// Bridge: the client takes part for programs outside of the run, of which nothing is known. What it declares in vain is told only
 	// if it is probably misspelt.
 	Bridge bool
@@ -48,11 +50,27 @@ func LooseEnds(clients []Declaration) (ends []LooseEnd, complete bool) {
 		return nil, false
 	}
 	listensToAll := func(p metasim.Pattern) bool { return !p.IsName() && p.Match(noName) }
+	known := map[string]bool{}
+	answered := func(text string) bool { // something is heard by this subscription
+		if is, looked := known[text]; looked {
+			return is
+		}
+		p, ok := patterns[text]
+		_, found := published[text]
+		known[text] = found || text == everything || ok && (listensToAll(p) || !p.IsName() && slices.ContainsFunc(channels, p.Match))
+		return known[text]
+	}
 	guess := guesser{left: effort}
 	named := map[string]bool{} // channels that were probably meant
 	for _, text := range subscribed.names() {
 		p, ok := patterns[text]
-		if _, found := published[text]; !ok || found || listensToAll(p) || !p.IsName() && slices.ContainsFunc(channels, p.Match) {
+		if !ok || answered(text) {
+			continue
+		}
+		subscribed[text] = slices.DeleteFunc(subscribed[text], func(i int) bool {
+			return slices.ContainsFunc(clients[i].Together, func(group []string) bool { return slices.Contains(group, text) && slices.ContainsFunc(group, answered) })
+		})
+		if len(subscribed[text]) == 0 {
 			continue
 		}
 		end := LooseEnd{Name: text, Meant: guess.subscription(p, channels, subscribed.knows(text)), Impossible: p.Impossible()}
@@ -76,6 +94,9 @@ const matchCost = 10
 
 // noName is a channel that nobody asks for by its name.
 const noName = "no channel has this name"
+
+// everything is the subscription to all channels.
+const everything = ".*"
 
 // rank puts true first.
 func rank(first bool) int {

@@ -77,3 +77,20 @@ func TestManyClients(t *testing.T) {
 	}
 	require.Len(t, looseEnds(t, many), 203_000, "in no time")
 }
+
+// Subscriptions that are one in the words of a client are a loose end together, or none of them is. Of another client the same text is one.
+func TestSubscriptionsThatAreOne(t *testing.T) {
+	inside := func(client string, publications []string) Declaration {
+		d := says(client, publications, []string{"c/(?:IN_.*)", "IN_A", "IN_B"})
+		d.Together = [][]string{{"c/(?:IN_.*)", "IN_A", "IN_B"}}
+		return d
+	}
+	require.Empty(t, looseEnds(t, inside("c/a", nil), says("p", []string{"IN_A"}, nil)))
+	require.Empty(t, looseEnds(t, inside("c/a", []string{"c/IN_X"}), says("p", nil, nil)))
+	require.Equal(t, []LooseEnd{{Name: "IN_B", Clients: []string{"p"}}}, looseEnds(t, inside("c/a", nil), says("p", []string{"IN_A"}, []string{"IN_B"})))
+	require.Len(t, looseEnds(t, inside("c/a", nil), says("p", []string{"OTHER"}, []string{"OTHER"})), 3)
+	all := says("c/a", nil, []string{"c/(?:.*)"})
+	require.Len(t, looseEnds(t, all), 1)
+	all.Together = [][]string{{"c/(?:.*)", ".*"}}
+	require.Empty(t, looseEnds(t, all), "who listens to everything is right whatever there is")
+}
