@@ -80,7 +80,7 @@ func Examine(path string, goesOn bool) (*Health, error) {
 	h.journalGood = f.Good
 	h.add(f)
 	h.add(h.index(dir))
-	if err := h.others(dir); err != nil {
+	if err := h.others(dir, goesOn); err != nil {
 		return nil, err
 	}
 	h.uses(manifest.Note)
@@ -236,10 +236,21 @@ func (h *Health) index(dir journal.Dir) FileHealth {
 	return f
 }
 
-// others looks at the files that need not be there: what clients wrote, and what metasim left beside it.
-func (h *Health) others(dir journal.Dir) error {
+// others looks at the files that need not be there: what clients wrote, the runs that were nested in this one, and what metasim left beside it.
+func (h *Health) others(dir journal.Dir, goesOn bool) error {
 	known := []string{manifestName, journalName, indexName}
 	return fs.WalkDir(os.DirFS(dir.Path()), ".", func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && strings.HasPrefix(path, NestedDir) {
+			inside, err := Examine(filepath.Join(dir.Path(), path), goesOn)
+			if err != nil {
+				return nil // it is no run: its files are looked at like any other
+			}
+			for _, f := range inside.Files {
+				f.File = path + "/" + f.File
+				h.add(f)
+			}
+			return fs.SkipDir
+		}
 		if err != nil || e.IsDir() || slices.Contains(known, path) {
 			return err
 		}

@@ -150,6 +150,25 @@ func TestExamineOfCheckpoints(t *testing.T) {
 	require.Contains(t, f.Note, "it is a checkpoint of another run")
 }
 
+// A run that was nested in another one is examined with it.
+func TestExamineOfANestedRun(t *testing.T) {
+	dir, inside := carryOut(t, parse(t, lossy)).RunDir, carryOut(t, parse(t, small)).RunDir
+	nested := filepath.Join(dir, record.NestedDir+"cell-0")
+	require.NoError(t, os.CopyFS(nested, os.DirFS(inside)))
+	h, f := health(t, dir, "nested-cell-0/journal")
+	require.Equal(t, record.Whole, f.State)
+	require.Positive(t, f.Records)
+	require.Equal(t, record.Whole, h.Worst())
+	path := filepath.Join(nested, "journal")
+	damaged, err := os.ReadFile(path)
+	require.NoError(t, err)
+	damaged[len(damaged)/2] ^= 1
+	require.NoError(t, os.WriteFile(path, damaged, 0o600))
+	h, f = health(t, dir, "nested-cell-0/journal")
+	require.Equal(t, record.Damaged, f.State)
+	require.Equal(t, record.Damaged, h.Worst())
+}
+
 // What is missing, what has no checksum, and what is another run's.
 func TestExamineOfOtherFiles(t *testing.T) {
 	dir, other := carryOut(t, parse(t, small)).RunDir, carryOut(t, parse(t, lossy)).RunDir
