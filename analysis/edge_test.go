@@ -13,6 +13,7 @@ import (
 	"metasim/analysis/report"
 	"metasim/analysis/trace"
 	"metasim/internal/problem"
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -141,6 +142,24 @@ func TestAdviceOnSilence(t *testing.T) {
 	require.Empty(t, unused, "USED holds them as much")
 	unused, _ = advice(5*ms, 5*ms, nil)
 	require.Empty(t, unused, "nobody waited")
+}
+
+// A client of a scenario inside that hears an exposed channel by an expression has not subscribed to the channels of that scenario in vain.
+func TestAdviceInsideAScenario(t *testing.T) {
+	scopes := scope.Set{}
+	require.NoError(t, scopes.Add(&scope.Nested{Name: "cell", Expose: map[string]string{"IN_A": "PING0"}}))
+	subs, err := scopes["cell"].Subscriptions("IN_.*")
+	require.NoError(t, err)
+	require.Len(t, subs, 2)
+	w := &world{actors: pair(0, 10*us), config: metasim.Config{Delays: pairDelays(1, ms), Until: 10 * ms}}
+	w.actors = append(w.actors, &actor{name: "cell/x", subs: subs, first: metasim.Forever, act: func(metasim.Instant, []metasim.Message) outcome { return outcome{} }})
+	tl, _ := analyze(t, w)
+	unused := func() bool {
+		return slices.ContainsFunc(report.New(tl).Advice, func(a report.Advice) bool { return a.Kind == problem.UnusedSubscription })
+	}
+	require.True(t, unused(), "nobody publishes anything inside of it")
+	tl.Scopes = scopes
+	require.False(t, unused())
 }
 
 func TestAdvice(t *testing.T) {

@@ -229,10 +229,14 @@ func unusedSubscriptions(t *trace.Timeline) []Advice {
 			published[p] = true
 		}
 	}
+	heard := func(sub string) bool { return published[sub] || matchesAny(sub, published) }
 	var all []Advice
 	for i := range t.Totals.Clients {
-		for _, sub := range t.Totals.Clients[i].Subscriptions {
-			if len(all) == maxAdvice || published[sub] || matchesAny(sub, published) {
+		subs := t.Totals.Clients[i].Subscriptions
+		together := t.Scopes.Of(t.Names[i]).Together(subs) // these are one in the words of the client
+		for _, sub := range subs {
+			if len(all) == maxAdvice || heard(sub) ||
+				slices.ContainsFunc(together, func(group []string) bool { return slices.Contains(group, sub) && slices.ContainsFunc(group, heard) }) {
 				continue
 			}
 			text := fmt.Sprintf("%s subscribes to %s, which no client publishes; correct the name, or remove the subscription", t.Names[i], sub)

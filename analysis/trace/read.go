@@ -34,7 +34,7 @@ func Open(run *record.Run) (Source, error) {
 	if err != nil {
 		return Source{}, err
 	}
-	src := Source{Config: config, Cores: cores, Inside: inside, Transport: run.Manifest.Transport, BuiltIn: len(models) == len(run.Manifest.Clients), Rate: scenario.Rate}
+	src := Source{Config: config, Cores: cores, Inside: inside, Transport: run.Manifest.Transport, BuiltIn: len(models) == len(run.Manifest.Clients), Rate: scenario.Rate, Scopes: scenario.Scopes}
 	if t := run.Manifest.Traffic; t != nil {
 		src.Rounds = int64(1e9 * t.RoundsS)
 	}
@@ -88,7 +88,7 @@ func newTracer(src Source) (*tracer, error) {
 	t := &tracer{
 		d: d, src: src, clients: make([]client, len(names)), pass: 1,
 		links: map[LinkID]*LinkTotals{}, segments: map[LinkID]*Segment{}, pruneAt: minNodes, pubs: map[publication]metasim.Time{}, channels: map[string]uint32{}, inFlight: map[MessageID]int32{},
-		tl: &Timeline{Names: names, Cores: src.Cores, Rounds: src.Rounds, Transport: src.Transport, BuiltIn: src.BuiltIn, Rate: src.Rate, Nested: len(src.Config.Outside) > 0, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
+		tl: &Timeline{Names: names, Cores: src.Cores, Rounds: src.Rounds, Transport: src.Transport, BuiltIn: src.BuiltIn, Rate: src.Rate, Scopes: src.Scopes, Nested: len(src.Config.Outside) > 0, Log: newLog(src, names), Starts: make([]Start, len(names)), Totals: Totals{Clients: make([]ClientTotals, len(names))}},
 	}
 	t.profile = newProfile(len(names), src.Cores, func() metasim.Time { return d.Now().Time })
 	t.blame = newBlame(t)

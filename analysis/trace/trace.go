@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"metasim/internal/fifo"
+	"metasim/internal/scope"
 	"metasim/metasim"
 	"metasim/record/journal"
 )
@@ -26,6 +27,8 @@ type Source struct {
 	Rounds int64
 	// Rate is how many simulated seconds a second of wall clock had at most; 0: any number.
 	Rate float64
+	// Scopes say what clients inside of scenarios call channels; nil: there are none.
+	Scopes scope.Set
 	// MaxGrants and MaxMessages limit how many of each a Timeline stores, from the beginning of the run. All are counted, and
 	// all totals cover the whole run. Zero: one million.
 	MaxGrants, MaxMessages int
@@ -62,12 +65,13 @@ type Timeline struct {
 	Begin, End int64
 	// Nested says that the run is inside another one: its Config has clients outside.
 	Nested bool
-	// Cores, Transport, BuiltIn, Rounds and Rate are those of the Source.
+	// Cores, Transport, BuiltIn, Rounds, Rate and Scopes are those of the Source.
 	Cores     int
 	Transport string
 	BuiltIn   bool
 	Rounds    int64
 	Rate      float64
+	Scopes    scope.Set
 	// Grants are ordered by Granted.
 	Grants []Grant
 	// Holds are the parts of the blocked intervals: see Grant.Holds.
