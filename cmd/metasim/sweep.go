@@ -103,7 +103,13 @@ func newSweepTable(std streams) *cobra.Command {
 					Summaries []sweep.Summary `json:"summaries"`
 				}{r.Status, r.Others(), all}))
 			}
-			return failed(printSummaries(std.out, r.Others(), all))
+			if err := printSummaries(std.out, r.Others(), all); err != nil {
+				return failed(err)
+			}
+			if st := r.Status; st.Failed > 0 || st.Done < st.Runs {
+				fmt.Fprintf(std.err, "of %d runs %d have failed and %d have not ended; they are left out\n", st.Runs, st.Failed, st.Runs-st.Done)
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, and nothing else, on stdout")

@@ -179,6 +179,7 @@ func TestSweepTypedWrong(t *testing.T) {
 	require.Contains(t, e.err, "more than 3 steps")
 	require.Contains(t, e.err, "2 of 4 runs failed: see the column error of fails/table.csv; --retry does them again")
 	require.Equal(t, 4, s.lines("fails/results.jsonl"))
+	require.Equal(t, "of 4 runs 2 have failed and 0 have not ended; they are left out\n", s.metasim("sweep", "table", "fails").err)
 	s.file("says.yaml", "name: says\nsweep: {seed: [1, 2]}\nclients: [{name: a, run: [sh, -c, 'echo no such road']}]\n")
 	require.Contains(t, s.metasim("sweep", "says.yaml", "--out", "says").err, "\nlast output of \"a\":\n  | no such road\n")
 }
