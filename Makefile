@@ -1,6 +1,6 @@
 # The default target says what there is.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cover proto attack soak trust alone raced
+.PHONY: help demo test check build install release module pages bench dst fuzz glimpse models sim cover proto attack soak trust
 
 GO ?= go
 # The race detector needs a C compiler. Without one the tests run without it, and say so.
@@ -57,23 +57,17 @@ check: build
 	$(GO) vet ./...
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	GOGC=400 $(GO) tool staticcheck ./...
-	@$(MAKE) --no-print-directory -j 2 raced alone
+	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
+	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) $(MANY) -timeout 40m $(LONG) $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
 	$(MAKE) --no-print-directory glimpse
 	@echo; echo "All tests together, and what was skipped:"
 	@$(TEST) --format none --raw-command -- cat bin/tests-alone.json bin/tests-race.json
-
-# The second list leaves a quarter of two cores idle, so both run at once.
-alone:
-	$(TEST) --jsonfile bin/tests-alone.json -- -vet=off -timeout 20m $(ALONE)
-
-raced:
-	$(TEST) --jsonfile bin/tests-race.json -- -vet=off $(RACE) $(MANY) -timeout 40m $(LONG) $(filter-out $(ALONE:./%=$(shell GOWORK=off $(GO) list -m)/%),$(shell $(GO) list ./...))
 
 # It lists failed and skipped tests at the end, whatever was printed before. A test binary that is built with the race detector would stay for
 # a second at its end.
 TEST = GORACE="$$GORACE atexit_sleep_ms=0" $(GO) tool gotestsum --format-hide-empty-pkg
 
-# Most tests that are raced wait, for processes, connections and limits of time. So more of them than there are cores run at once, and the
+# Most tests of the second list wait, for processes, connections and limits of time. So more of them than there are cores run at once, and the
 # packages that take longest begin first.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 MANY = -p $(shell echo $$(($(CORES) + 1))) -parallel $(shell echo $$((2 * $(CORES))))

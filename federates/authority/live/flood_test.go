@@ -92,7 +92,7 @@ func (h *hosted) until(from int, is func(Event) bool) (found Event) {
 			found = h.events[from+at]
 		}
 		return at >= 0
-	}, time.Minute, time.Millisecond)
+	}, 3*time.Minute, time.Millisecond) // a flood of a thousand messages takes a minute on a busy machine
 	return found
 }
 
@@ -147,12 +147,21 @@ func flood(t *testing.T, url string, senders int) (sent func() int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	n := 0
+	var broke error
 	for range senders {
 		all.Go(func() {
-			for ctx.Err() == nil && post.Send(ctx, message) == nil {
+			for ctx.Err() == nil {
+				err := post.Send(ctx, message)
 				mu.Lock()
-				n++
+				if err == nil {
+					n++
+				} else if ctx.Err() == nil && broke == nil {
+					broke = err
+				}
 				mu.Unlock()
+				if err != nil {
+					return
+				}
 			}
 		})
 	}
@@ -165,6 +174,9 @@ func flood(t *testing.T, url string, senders int) (sent func() int) {
 		stop()
 		_ = post.Close() // its streams end in the middle
 		all.Wait()
+		if broke != nil {
+			t.Logf("the flood has ended early: %v", broke)
+		}
 	})
 	return func() int {
 		mu.Lock()
