@@ -139,8 +139,8 @@ func (e *UnknownClientError) Error() string {
 // NestedDir is what the directory of a run that was nested in another one is called in that of the other one, before its name.
 const NestedDir = "nested-"
 
-// Elsewhere fails with an *[ElsewhereError] if the client was not one of this run itself, but of one that is nested in it, or around it, or such a nested run. What it said
-// to the clients of this run is here, and not what it is.
+// Elsewhere fails with an *[ElsewhereError] if the client belongs to another run: one that is nested in this one, or the one around it. A nested run itself counts, too.
+// The record here has only what it sent to the clients of this run.
 func (r *Run) Elsewhere(client string) error {
 	for _, group := range r.Manifest.Groups { // the nested run, and its clients
 		if slices.Contains(group, client) {
@@ -148,7 +148,7 @@ func (r *Run) Elsewhere(client string) error {
 		}
 	}
 	if slices.Contains(r.Manifest.Outside, client) {
-		return &ElsewhereError{Client: client, Dir: filepath.Dir(r.Dir.File("")), Outside: true}
+		return &ElsewhereError{Client: client, Dir: r.Dir.File(".."), Outside: true}
 	}
 	return nil
 }

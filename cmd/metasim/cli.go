@@ -149,13 +149,15 @@ func nothing(cmd *cobra.Command, args []string) error {
 
 // strayValue returns the remedy for an argument too many: it may be the value of a flag that takes one only after an equals sign.
 func strayValue(cmd *cobra.Command, args []string, remedy string) string {
+	var given []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			given = append(given, "--"+f.Name)
+		}
+	})
 	for _, arg := range args {
-		if _, err := strconv.ParseBool(arg); err == nil {
-			cmd.Flags().Visit(func(f *pflag.Flag) {
-				if f.Value.Type() == "bool" {
-					remedy = fmt.Sprintf("if %[1]s is the value of --%[2]s, write --%[2]s=%[1]s", arg, f.Name)
-				}
-			})
+		if _, err := strconv.ParseBool(arg); err == nil && len(given) > 0 {
+			return fmt.Sprintf("if %s is the value of %s, write it behind an equals sign, as in %s=%[1]s", arg, strings.Join(given, " or "), given[0])
 		}
 	}
 	return remedy

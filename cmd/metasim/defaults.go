@@ -174,10 +174,11 @@ func checkKey(root *cobra.Command, key string, value any) error {
 	if !isFlag && value == nil { // a command without a flag yet
 		return nil
 	}
-	if !isFlag {
-		return fmt.Errorf("%s takes flags, as in %[1]s: {json: true}", command)
-	}
 	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == command })
+	if !isFlag {
+		flag, value := exampleDefault(root.Commands()[i])
+		return fmt.Errorf("%s takes flags, as in %[1]s: {%s: %s}", command, flag, value)
+	}
 	known := flagsWithDefault(root.Commands()[i])
 	if !slices.Contains(known, name) {
 		return fmt.Errorf("%q is unknown in %q; %s", name, command, suggest.Word(name, known))

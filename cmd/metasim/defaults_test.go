@@ -76,6 +76,7 @@ func TestDefaultsRefuse(t *testing.T) {
 		"run: {seed: 3}":           `"seed" is unknown in "run"; `,
 		"bench: {child: true}":     `"child" is unknown in "bench"; `,
 		"run: 5":                   "run takes flags, as in run: {json: true}",
+		"relay: 5":                 "relay takes flags, as in relay: {verbose: true}",
 		"run: {stall: {for: 5s}}":  `"stall.for" is unknown in "run"; use durable, hosts, `,
 		"run: {transport: [unix]}": "run.transport takes one value, not a list",
 		"run: {stall: 5}":          `metasim/config.yaml: run.stall: invalid argument "5" for "--stall" flag`,

@@ -270,9 +270,12 @@ func (c *coordinator) gone(m *member, err error) {
 	}
 	most := starts
 	if c.queue.Held(m.id) > 0 && c.alone(m) {
-		most += starts * retries
+		most = starts*retries + 1
 	}
 	c.giveUp(m)
+	if c.queue.Over() || c.failure != nil {
+		return
+	}
 	if m.barren++; m.barren < most {
 		if m.host++; m.host == len(c.hosts) {
 			m.host = 0

@@ -169,9 +169,9 @@ func summary(values []string, result string, x []float64) Summary {
 	return s
 }
 
-// finite is nil for what a float64 does not hold: JSON has no infinity.
+// finite is nil for what a float64 does not hold: JSON has neither infinity nor NaN.
 func finite(x float64) *float64 {
-	if math.IsInf(x, 0) {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil
 	}
 	return &x

@@ -293,6 +293,9 @@ func (s *Sweep) publish(dir string, id int) error {
 		return os.RemoveAll(dir)
 	}
 	kept := filepath.Join(s.Dir, keptDir, strconv.Itoa(id))
+	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil { // somebody may have put away what was kept so far
+		return err
+	}
 	if err := os.RemoveAll(kept); err != nil {
 		return err
 	}

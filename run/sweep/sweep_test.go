@@ -149,7 +149,7 @@ func TestResumeKeeps(t *testing.T) {
 		require.NoError(t, w.Close())
 		kept, err := filepath.Glob(filepath.Join(s.options.Dir, keptDir, "*", "journal"))
 		require.NoError(t, err)
-		require.Equal(t, keep, len(kept) == 12, "%q", kept)
+		require.Len(t, kept, map[bool]int{true: 12}[keep])
 	}
 }
 

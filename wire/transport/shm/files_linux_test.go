@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -364,18 +365,19 @@ func fillDescriptors(t *testing.T, most uint64) (again func()) {
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: limit.Max}))
 	var opened []*os.File
-	for {
-		f, err := os.Open(os.DevNull)
-		if errors.Is(err, unix.EMFILE) {
-			break
-		}
-		require.NoError(t, err)
-		opened = append(opened, f)
-	}
-	return func() {
+	again = sync.OnceFunc(func() {
 		for _, f := range opened {
 			require.NoError(t, f.Close())
 		}
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	})
+	t.Cleanup(again)
+	for {
+		f, err := os.Open(os.DevNull)
+		if errors.Is(err, unix.EMFILE) {
+			return again
+		}
+		require.NoError(t, err)
+		opened = append(opened, f)
 	}
 }
