@@ -144,7 +144,7 @@ func TestAdviceOnSilence(t *testing.T) {
 	require.Empty(t, unused, "nobody waited")
 }
 
-// A client of a scenario inside that hears an exposed channel by an expression has not subscribed to the channels of that scenario in vain.
+// A client inside of a scenario subscribes to an expression, and hears an exposed channel by it. The report does not call that subscription unused.
 func TestAdviceInsideAScenario(t *testing.T) {
 	scopes := scope.Set{}
 	require.NoError(t, scopes.Add(&scope.Nested{Name: "cell", Expose: map[string]string{"IN_A": "PING0"}}))

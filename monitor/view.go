@@ -111,7 +111,8 @@ func (m *Monitor) row(shot *server.Snapshot, i int) Client {
 	return row
 }
 
-// does is the state of a client. The run outside of a nested one sees a client inside leave as soon as it sends nothing more out of there: what it does since then is not known here.
+// does returns the state of a client as the view shows it. A client inside of a nested run leaves the outer run as soon as it sends nothing more out of the nested one.
+// The outer run does not know what it does after that, so the view does not say that it has left.
 func does(shot *server.Snapshot, c *server.ClientSnapshot, p Process) string {
 	if c.State == server.Left && p.Nested != "" && state(shot) != "over" {
 		return "nested"

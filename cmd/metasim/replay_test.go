@@ -118,7 +118,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// A client that took part in a run that is nested in this one, or around it, is not replayed from a record that has only what it said here: its own is named.
+// A client of a nested run, or of the run around one, is not replayed from this record, which has only what it sent here. The error names its own record.
 func TestReplayOfNestedClients(t *testing.T) {
 	s := newStage(t)
 	s.file("room.yaml", `

@@ -192,8 +192,9 @@ func (s *Scope) Subscriptions(own string) ([]string, error) {
 	return all, nil
 }
 
-// Together returns which of the subscriptions to full names that a client of the scope has are together one of its own: the expression, and the exposed channels that it
-// matches. Who hears something by one of them has not subscribed in vain. An expression that matches everything stands there too, as it was.
+// Together groups the subscriptions of a client of the scope. An expression of the client has become several subscriptions to full names: one to the channels of the
+// scope, and one to each exposed channel that it matches. These are a group: if one of them brings messages, none is unused. The expression .* is also in its group as
+// it was.
 func (s *Scope) Together(subscriptions []string) [][]string {
 	if s == nil {
 		return nil

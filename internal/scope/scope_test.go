@@ -110,7 +110,7 @@ func TestASubscriptionMeansTheSame(t *testing.T) {
 	})
 }
 
-// What an expression of a client becomes is together one subscription; a name, and the expression of another scope, is none of it.
+// An expression of a client is one group. A name is in no group, and the expression of another scope neither.
 func TestTogether(t *testing.T) {
 	cell := plant(t)["hall.1/cell"]
 	for _, own := range []string{"(done|x)", "^d.*", "part.?", "[a-c]", ".*", `\w+`} {

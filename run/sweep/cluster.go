@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// starts is how often a worker may end, one time after the other, without a result. The last worker goes on until each of starts
-	// runs was given up: several in a row may kill whoever carries them out.
+	// starts is how many times in a row a worker may end without a result. The last worker may end starts*retries + 1
+	// times: so even where starts runs in a row kill every worker, they are given up, and the sweep goes on.
 	starts = 3
 	// beats is how many answers are asked for in the time after which a worker that says nothing is lost.
 	beats = 6

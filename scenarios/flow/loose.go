@@ -14,7 +14,7 @@ import (
 type Declaration struct {
 	Client                      string
 	Publications, Subscriptions []string
-	// Together are subscriptions that are one in the words of the client: if one of them is published, none is a loose end. See scope.Together.
+	// Together are groups of subscriptions: if somebody publishes for one of a group, none of it is a loose end. See scope.Together.
 	Together [][]string
 	// Bridge: the client takes part for programs outside of the run, of which nothing is known. What it declares in vain is told only
 	// if it is probably misspelt.

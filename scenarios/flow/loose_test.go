@@ -78,7 +78,7 @@ func TestManyClients(t *testing.T) {
 	require.Len(t, looseEnds(t, many), 203_000, "in no time")
 }
 
-// Subscriptions that are one in the words of a client are a loose end together, or none of them is. Of another client the same text is one.
+// The subscriptions of a group are loose ends only if nobody publishes for any of them. Another client that has the same subscription alone is told.
 func TestSubscriptionsThatAreOne(t *testing.T) {
 	inside := func(client string, publications []string) Declaration {
 		d := says(client, publications, []string{"c/(?:IN_.*)", "IN_A", "IN_B"})
