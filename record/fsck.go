@@ -236,7 +236,7 @@ func (h *Health) index(dir journal.Dir) FileHealth {
 	return f
 }
 
-// others looks at the files that need not be there: what clients wrote, the runs that were nested in this one, and what metasim left beside it.
+// others examines the files that a run need not have: the output of its clients, its nested runs, its checkpoints, and files that were not written to their end.
 func (h *Health) others(dir journal.Dir, goesOn bool) error {
 	known := []string{manifestName, journalName, indexName}
 	return fs.WalkDir(os.DirFS(dir.Path()), ".", func(path string, e fs.DirEntry, err error) error {

@@ -59,8 +59,8 @@ func (w *liveWorld) encrypted() {
 	w.Cleanup(w.client.CloseIdleConnections)
 }
 
-// transferred returns the messages of the transfer that a server has asked for, when all have written what they heard: perhaps after the entity has arrived. What was said of an earlier
-// transfer may be said again, and so come now.
+// transferred returns the messages of one transfer: the one that asker has asked for. It waits until all processes have written what they heard, which may be after the
+// entity has arrived. Messages of an earlier transfer may be sent again, and arrive now: they do not count.
 func (w *liveWorld) transferred(home string, from, to int, entity, asker string) (messages []travelled) {
 	w.until("all have written what they heard", func() bool {
 		messages = readTravelled(w.T, string(w.read(filepath.Join(home, "audit.log"))), entity)

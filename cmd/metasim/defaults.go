@@ -57,7 +57,7 @@ func envName(command, flag string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_").Replace("metasim_" + command + "_" + flag))
 }
 
-// variables are what metasim and its clients read from the environment beside defaults of flags. A relay has that of the supervisor that has started it.
+// variables are the other variables of the environment that metasim and its clients read. A supervisor sets the last one for each process that it starts, a relay too.
 var variables = []string{"METASIM_SERVER", "METASIM_CLIENT", "METASIM_TOKEN", "METASIM_HTTP_TOKEN", supervisor.MarkName}
 
 // strayVariables returns a warning for each variable whose name is one of metasim's, but that nobody reads. The warning says which one was

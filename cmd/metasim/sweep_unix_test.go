@@ -97,7 +97,7 @@ func TestSweepReport(t *testing.T) {
 	require.Contains(t, s.metasim("sweep", "report", "o", "--html", "no/such/page").err, "name other files with --html and --csv")
 }
 
-// Where only the seed is varied, the lists in JSON are empty, not null. One run has no deviation and no interval: they are null, not 0.
+// If a sweep varies the seed alone, the list of other varied values is [] in JSON, not null. A single run has no deviation and no interval: both are null, not 0.
 func TestSweepReportOfOneRun(t *testing.T) {
 	s := newStage(t)
 	s.file("s.yaml", strings.Replace(swept, "sweep: {seed: {from: 1, to: 100}}", "sweep: {seed: [1]}", 1))

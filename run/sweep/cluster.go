@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// starts is how many times in a row a worker may end without a result. The last worker may end starts*retries + 1
-	// times: so even where starts runs in a row kill every worker, they are given up, and the sweep goes on.
+	// starts is how many times in a row a worker may end without a result. If only one worker is left, runs may end it
+	// starts*retries + 1 times. So the sweep goes on even if it has starts runs that kill every worker: each is given up.
 	starts = 3
 	// beats is how many answers are asked for in the time after which a worker that says nothing is lost.
 	beats = 6

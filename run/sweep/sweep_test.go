@@ -234,7 +234,7 @@ func TestSummaries(t *testing.T) {
 	require.ErrorContains(t, err, "no directory of a sweep")
 }
 
-// Numbers whose sum or square a float64 does not hold have a mean all the same; what it does not hold is not known. JSON has no infinity.
+// The sum of very large numbers, or a square, may overflow a float64. Their mean is right all the same. A deviation that overflows is null, as JSON has no infinity.
 func TestSummariesOfLargeNumbers(t *testing.T) {
 	const most = math.MaxFloat64
 	s := summary(nil, "x", []float64{1e308, 1e308, 1.3e308})
